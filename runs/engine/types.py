@@ -264,12 +264,14 @@ class CallResult:
     What came back for one call, as admission sees it.
 
     ``raw`` is the reply's text as bytes (UTF-8, surrogates passed through), empty when there is
-    none. ``late`` marks a result that arrived after its epoch closed; it can change no state.
+    none. ``attempt`` counts the calls of this agent in this round from 0, retries included.
+    ``late`` marks a result that arrived after its epoch closed; it can change no state.
     """
 
     agent_id: str
     t: int
     status: CallStatus
+    attempt: int = 0
     raw: bytes = b""
     finish_reason: str = ""
     error_class: str = ""
