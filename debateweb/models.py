@@ -1,0 +1,93 @@
+"""
+People, workspaces and the trail of their acts.
+
+Nothing here is deleted: workspaces and members are archived, audit events cannot change (S37).
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.db.models.functions import Now
+
+
+class User(AbstractUser):
+    """A person who signs in."""
+
+
+class Role(models.TextChoices):
+    """What a member may do in a workspace, from most to least."""
+
+    OWNER = "owner"
+    RESEARCHER = "researcher"
+    ANNOTATOR = "annotator"
+    READER = "reader"
+
+
+class Workspace(models.Model):
+    """The boundary of names, members and access."""
+
+    name = models.SlugField(max_length=64, unique=True)
+    created_at = models.DateTimeField(db_default=Now())
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Member(models.Model):
+    """A person's role in a workspace; leaving is an archived row, not a missing one."""
+
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="members")
+    user = models.ForeignKey(User, models.PROTECT, related_name="memberships")
+    role = models.CharField(max_length=16, choices=Role.choices)
+    created_at = models.DateTimeField(db_default=Now())
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "user"], name="member_once_per_workspace"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=Role.values), name="member_role_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} as {self.role} in {self.workspace}"
+
+
+class OneTimeLink(models.Model):
+    """A link that lets its holder set a password once. Only the token's hash is stored."""
+
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    user = models.ForeignKey(User, models.PROTECT, related_name="one_time_links")
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"one-time link of {self.user}"
+
+
+class AuditEvent(models.Model):
+    """
+    One act: who did what to which object, when by the database's clock. Never changed.
+
+    ``actor`` is empty for acts of the machine itself; ``actor_name`` says who they were then.
+    """
+
+    at = models.DateTimeField(db_default=Now())
+    workspace = models.ForeignKey(Workspace, models.PROTECT, null=True, related_name="events")
+    actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="events")
+    actor_name = models.CharField(max_length=150)
+    act = models.CharField(max_length=64)
+    object_kind = models.CharField(max_length=32)
+    object_id = models.BigIntegerField(null=True)
+    object_name = models.CharField(max_length=200)
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "-id"], name="audit_by_workspace")]
+
+    def __str__(self) -> str:
+        return f"{self.actor_name} {self.act} {self.object_name}"
