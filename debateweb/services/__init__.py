@@ -1,0 +1,1 @@
+"""The services that debateweb needs and can run itself: PostgreSQL, Valkey, workers and web."""

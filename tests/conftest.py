@@ -1,0 +1,49 @@
+"""What every test may use: the real data, and the rule that nothing needed is skipped silently."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parent.parent
+REQUIRABLE = frozenset({"browser", "sandbox", "realdata"})
+
+
+def required() -> frozenset[str]:
+    """Return what ``DEBATEWEB_REQUIRE`` says must be there."""
+    words = os.environ.get("DEBATEWEB_REQUIRE", "").split(",")
+    named = frozenset(word.strip() for word in words if word.strip())
+    unknown = named - REQUIRABLE
+    if unknown:
+        raise pytest.UsageError(f"DEBATEWEB_REQUIRE names unknown things: {sorted(unknown)}")
+    return named
+
+
+def absent(what: str, reason: str) -> None:
+    """Skip the test because ``what`` is missing, or fail it where that is required."""
+    if what in required():
+        pytest.fail(f"{what} is required (DEBATEWEB_REQUIRE) and missing: {reason}", pytrace=False)
+    pytest.skip(f"{what}: {reason}")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Return the folder of real data sets; skip, or fail under DEBATEWEB_REQUIRE, without it."""
+    named = os.environ.get("DEBATEWEB_REAL_DATA", "../shared/data")
+    folder = (PROJECT / named).resolve()
+    if not folder.is_dir():
+        absent("realdata", f"{folder} is not a folder; set DEBATEWEB_REAL_DATA")
+    return folder
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    required()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have each test marked ``realdata`` skipped or failed for want of data, as the rule says."""
+    for item in items:
+        if item.get_closest_marker("realdata"):
+            item.add_marker(pytest.mark.usefixtures("real_data"))

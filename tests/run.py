@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""
+Start throw-away services, run pytest against them, stop them in every case.
+
+``python tests/run.py [pytest's arguments]``. A conftest would be too late: Django reads its
+database settings before. ``DATABASE_URL`` and ``REDIS_URL`` select other servers; they must hold
+nothing of value. Exits as pytest does.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+PROJECT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(PROJECT))
+
+from debateweb.services import binaries, postgres, process, valkey  # noqa: E402
+
+LOWEST_POSTGRES = 15
+# A crash may lose a throw-away database: no waiting for the disk.
+FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+
+def main() -> int:
+    for signum in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, _leave)
+    with ExitStack() as stack:
+        folder = stack.enter_context(_folder())
+        env = {
+            **os.environ,
+            "DEBATEWEB_DATA_DIR": str(folder / "data"),
+            "DEBATEWEB_SECRET_KEY": secrets.token_urlsafe(48),
+        }
+        if "DATABASE_URL" not in env:
+            env["DATABASE_URL"] = stack.enter_context(_postgres(folder))
+        if "REDIS_URL" not in env:
+            env["REDIS_URL"] = stack.enter_context(_valkey(folder))
+        _check_database(env["DATABASE_URL"])
+        _check_broker(env["REDIS_URL"])
+        return _pytest(env)
+
+
+def _pytest(env: dict[str, str]) -> int:
+    command = [sys.executable, "-m", "pytest", *sys.argv[1:]]
+    child = subprocess.Popen(command, env=env, cwd=PROJECT)  # noqa: S603
+    try:
+        return child.wait()
+    except KeyboardInterrupt:  # Pytest got the same Ctrl-C: let it print its summary.
+        return child.wait()
+    finally:
+        if child.poll() is None:
+            process.stop(child, signal.SIGTERM, patience_seconds=5.0)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Yield a short path that the services' account can enter (sockets, and root's case)."""
+    folder = Path(tempfile.mkdtemp(prefix="dwtest-"))
+    try:
+        folder.chmod(0o711)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _postgres(folder: Path) -> Iterator[str]:
+    account = process.service_account()
+    programs = binaries.postgres_programs(folder, account)
+    sockets = folder / "pg"
+    server = postgres.Postgres(
+        programs, folder / "cluster", sockets, folder / "pg.log", account, trust=True, tuning=FAST
+    )
+    running = server.start()
+    try:
+        yield f"postgresql://{postgres.ADMIN}@/{postgres.DATABASE}?host={sockets}"
+    finally:
+        server.stop(running)
+
+
+@contextmanager
+def _valkey(folder: Path) -> Iterator[str]:
+    """Run the broker on loopback with a password: one URL then serves broker and cache alike."""
+    account = process.service_account()
+    program = binaries.valkey_program(folder, account)
+    password, port = secrets.token_urlsafe(16), _free_port()
+    server = valkey.Valkey(
+        program, folder / "vk" / "s", folder / "vk.log", account, port=port, password=password
+    )
+    running = server.start()
+    try:
+        yield f"redis://:{password}@127.0.0.1:{port}/0"
+    finally:
+        server.stop(running)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _check_database(url: str) -> None:
+    """The tests mean PostgreSQL; on anything else their success would say nothing."""
+    import psycopg  # noqa: PLC0415
+
+    with psycopg.connect(url) as connection:
+        version = connection.info.server_version
+    if version < LOWEST_POSTGRES * 10_000:
+        raise SystemExit(f"tests need PostgreSQL {LOWEST_POSTGRES} or later, not {version}")
+    print(f"test database: PostgreSQL {version // 10_000}.{version % 10_000}", flush=True)
+
+
+def _check_broker(url: str) -> None:
+    import redis  # noqa: PLC0415
+
+    with redis.Redis.from_url(url) as client:
+        info = client.info("server")
+    name = "Valkey" if "valkey_version" in info else "Redis"
+    print(f"test broker: {name} {info.get('valkey_version', info['redis_version'])}", flush=True)
+
+
+def _leave(signum: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + signum)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
