@@ -201,6 +201,8 @@ def _templates(protocol: Protocol) -> Iterator[tuple[str, str, frozenset[str]]]:
     yield "prompts.initial", prompts.initial, initial
     yield "prompts.revision", prompts.revision, REVISION_SLOTS
     yield "prompts.peer", prompts.peer, PEER_SLOTS
+    for name in type(prompts.answer_format).model_fields:
+        yield f"prompts.answer_format.{name}", getattr(prompts.answer_format, name), frozenset()
     for role, texts in prompts.by_role.items():
         yield f"prompts.by_role.{role}.system", texts.system or "", COMMON_SLOTS
         yield f"prompts.by_role.{role}.initial", texts.initial or "", initial
@@ -209,7 +211,8 @@ def _templates(protocol: Protocol) -> Iterator[tuple[str, str, frozenset[str]]]:
 
 def _slots(path: str, text: str, known: frozenset[str]) -> Faults:
     for name in sorted(set(SLOT.findall(text)) - known):
-        yield f"{path}: unknown slot {{{{{name[:40]}}}}}; known here: {', '.join(sorted(known))}"
+        here = ", ".join(sorted(known)) or "none"
+        yield f"{path}: unknown slot {{{{{name[:40]}}}}}; known here: {here}"
     # With whole slots gone, what is left of a pair of braces is a slot that lost its end.
     if "{{" in SLOT.sub("", text):
         yield f"{path}: {{{{ without }}}}"

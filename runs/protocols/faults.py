@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -31,12 +31,19 @@ _WORDS: dict[str, str] = {
 
 def fault_lines(error: ValidationError, document: Document) -> list[str]:
     """Return one ``WHERE:LINE: field.path: what is wrong`` for every fault, in file order."""
-    found: dict[str, int] = {}
-    for item in error.errors(include_url=False, include_input=False):
-        for path, what in _faults(item):
-            at = _within(path, document.data)
-            found.setdefault(document.fault(at, what), document.line(at))
-    return sorted(found, key=lambda line: found[line])
+    found = [
+        (_within(path, document.data), what)
+        for item in error.errors(include_url=False, include_input=False)
+        for path, what in _faults(item)
+    ]
+    # Where one branch of a union got further than another, only its fault helps.
+    faults = [(at, what) for at, what in found if not _is_surpassed(at, found)]
+    lines = {document.fault(at, what): document.line(at) for at, what in faults}
+    return sorted(lines, key=lambda line: lines[line])
+
+
+def _is_surpassed(at: Path, found: Sequence[tuple[Path, str]]) -> bool:
+    return any(len(path) > len(at) > 0 and path[: len(at)] == at for path, _ in found)
 
 
 def _faults(item: Mapping[str, Any]) -> list[tuple[Path, str]]:

@@ -144,6 +144,21 @@ class Selection(Part):
     randomised_read_probability: Fraction | None = None
 
 
+class AnswerFormats(Part):
+    """
+    What fills ``{{answer_format}}``, by answer type.
+
+    It is a part of the protocol since it is a part of the prompt. What stands for the answer
+    has to be something that no extraction rule takes for one (S26).
+    """
+
+    number: Template = "Give your answer on the last line, alone:\nFinal answer: <number>"
+    choice: Template = "Give your answer on the last line, alone:\nFinal answer: <letter>"
+    yesno: Template = "Give your answer on the last line, alone:\nFinal answer: <yes or no>"
+    text: Template = "Give your answer on the last line, alone:\nFinal answer: <answer>"
+    open: Template = "Give your answer on the last line, alone:\nFinal answer: <answer>"
+
+
 class Prompts(Part):
     """
     Prompt texts. ``{{name}}`` marks a slot; slots are filled once, never re-read.
@@ -160,7 +175,8 @@ class Prompts(Part):
     peer: Template = Field(
         default="", description="One peer's message; slots: label, text, answer, count."
     )
-    separator: str = "\n\n"
+    separator: str = Field(default="\n\n", max_length=200)
+    answer_format: AnswerFormats = AnswerFormats()
 
 
 class RolePrompts(Part):

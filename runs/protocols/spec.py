@@ -33,6 +33,7 @@ from runs.protocols.decisions import (
 from runs.protocols.parts import (
     Agent,
     AgentId,
+    AnswerFormats,
     ChoiceRule,
     Decoding,
     DynamicNormaliser,
@@ -63,6 +64,7 @@ __all__ = [
     "AgentId",
     "Aggregation",
     "AgreementStep",
+    "AnswerFormats",
     "Calibration",
     "Challenges",
     "ChoiceRule",
