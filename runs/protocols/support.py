@@ -14,7 +14,7 @@ from runs.protocols.spec import Output, Protocol, Selection
 #: What is executed, by field; every other value of the field is not.
 EXECUTED: dict[str, frozenset[str]] = {
     "topology.kind": frozenset(("full", "none", "ring", "star", "k_regular", "custom")),
-    "selection.show": frozenset(("full_answer", "final_answer")),
+    "selection.show": frozenset(("full_answer", "final_answer", "final_and_justification")),
     "aggregation.kind": frozenset(("plurality", "strict_majority", "single")),
     "aggregation.tie": frozenset(("abstain", "round_zero_plurality", "seeded_lot", "agent_order")),
 }

@@ -301,9 +301,8 @@ class _Builder:
         parent.size += node.size
         if parent.size > MAX_NODES:
             raise self._error(node.line, f"more than {MAX_NODES} values")
-        if isinstance(parent.value, dict):
-            key = self.keys[-1]
-            assert key is not None  # _awaits_key sent the key before its value.
+        key = self.keys[-1]
+        if key is not None:
             line = parent.children[key].line
             parent.value[key] = node.value
             parent.children[key] = _Node(line, children=node.children)
