@@ -36,6 +36,12 @@ def snapshot_at(snapshot: Snapshot, t: int) -> Snapshot:
     return _snapshot(t, _last_of_each(history), history)
 
 
+def restored_snapshot(*, t: int, history: Iterable[State], agent_ids: Sequence[str]) -> Snapshot:
+    """Return the read buffer of round ``t`` from stored states, given in any order (S34)."""
+    ordered = _ordered((state for state in history if state.round < t), agent_ids)
+    return _snapshot(t, _last_of_each(ordered), ordered)
+
+
 def _snapshot(t: int, states: tuple[State, ...], history: tuple[State, ...]) -> Snapshot:
     return Snapshot(t=t, states=states, history=history, snapshot_hash=snapshot_hash(t, states))
 
