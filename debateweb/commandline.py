@@ -1,4 +1,4 @@
-"""The way into every command: settings that fail in one line, services for Django's own commands."""
+"""The way into every command: settings fail in one line, Django's own commands get services."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def main() -> None:
 def _services_for(name: str) -> contextlib.AbstractContextManager[None]:
     # Imported late: the environment above must be complete before the settings are read, and
     # wrong settings are to be reported by main.
-    from django.conf import settings  # noqa: PLC0415
+    from django.conf import settings
 
-    from debateweb.services import embedded  # noqa: PLC0415
+    from debateweb.services import embedded
 
     settings._setup()  # type: ignore[misc]  # noqa: SLF001  # Django itself would go on without.
     if name in DATABASE_COMMANDS and "--help" not in sys.argv:

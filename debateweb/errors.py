@@ -25,7 +25,7 @@ class StateError(DebatewebError):
     code = "bad_state"
 
 
-class NegativeAnswer(DebatewebError):  # noqa: N818  # An answer, not a fault: exit code 1.
+class NegativeAnswer(DebatewebError):  # An answer, not a fault: exit code 1.
     """The command finished and its answer is no (for instance: two files differ)."""
 
     code = "negative_answer"

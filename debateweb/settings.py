@@ -138,7 +138,11 @@ CELERY_TIMEZONE = "UTC"
 SWEEP_SECONDS = 3.0
 CELERY_BEAT_SCHEDULE = {
     # A sweep that waited longer than one period is worth nothing: the next one is there.
-    "sweep": {"task": "runs.sweep", "schedule": SWEEP_SECONDS, "options": {"expires": SWEEP_SECONDS}}
+    "sweep": {
+        "task": "runs.sweep",
+        "schedule": SWEEP_SECONDS,
+        "options": {"expires": SWEEP_SECONDS},
+    }
 }
 WORKER_THREADS = env.env_int("DEBATEWEB_WORKER_THREADS", 40, low=1, high=80)
 
@@ -148,7 +152,6 @@ USE_TZ = True
 USE_I18N = False
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = DATA_DIR.root / "static"
 WHITENOISE_USE_FINDERS = True  # Serves the apps' own files: nothing to collect, no build step.
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"

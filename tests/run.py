@@ -2,7 +2,8 @@
 """
 Start throw-away services, run pytest against them, stop them in every case.
 
-``python tests/run.py [pytest's arguments]``. A conftest would be too late: Django reads its
+``python tests/run.py [pytest's arguments]``, or ``python tests/run.py -- COMMAND …`` to run
+another command against the same services. A conftest would be too late: Django reads its
 database settings before. ``DATABASE_URL`` and ``REDIS_URL`` select other servers; they must hold
 nothing of value. Exits as pytest does.
 """
@@ -49,12 +50,17 @@ def main() -> int:
             env["REDIS_URL"] = stack.enter_context(_valkey(folder))
         _check_database(env["DATABASE_URL"])
         _check_broker(env["REDIS_URL"])
-        return _pytest(env)
+        return _run(_command(sys.argv[1:]), env)
 
 
-def _pytest(env: dict[str, str]) -> int:
-    command = [sys.executable, "-m", "pytest", *sys.argv[1:]]
-    child = subprocess.Popen(command, env=env, cwd=PROJECT)  # noqa: S603
+def _command(words: list[str]) -> list[str]:
+    if words and words[0] == "--":
+        return words[1:]
+    return [sys.executable, "-m", "pytest", *words]
+
+
+def _run(command: list[str], env: dict[str, str]) -> int:
+    child = subprocess.Popen(command, env=env, cwd=PROJECT)
     try:
         return child.wait()
     except KeyboardInterrupt:  # Pytest got the same Ctrl-C: let it print its summary.
@@ -114,7 +120,7 @@ def _free_port() -> int:
 
 def _check_database(url: str) -> None:
     """The tests mean PostgreSQL; on anything else their success would say nothing."""
-    import psycopg  # noqa: PLC0415
+    import psycopg
 
     with psycopg.connect(url) as connection:
         version = connection.info.server_version
@@ -124,7 +130,7 @@ def _check_database(url: str) -> None:
 
 
 def _check_broker(url: str) -> None:
-    import redis  # noqa: PLC0415
+    import redis
 
     with redis.Redis.from_url(url) as client:
         info = client.info("server")

@@ -59,7 +59,7 @@ def _can_run(program: Path, account: Account | None) -> bool:
     if account is None:
         return True
     try:
-        result = subprocess.run(  # noqa: S603
+        result = subprocess.run(
             [program, "--version"],
             user=account.uid,
             group=account.gid,

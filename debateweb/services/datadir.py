@@ -83,7 +83,7 @@ def open_data_dir(path: Path) -> DataDir:
 
     Raises DataDirError, in one line, if something else is there.
     """
-    root = Path(os.path.abspath(path))
+    root = Path.cwd() / path
     try:
         root.mkdir(parents=True, exist_ok=True)
         with _locked(root):

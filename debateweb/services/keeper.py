@@ -100,7 +100,7 @@ def _start_keeper(data_dir: DataDir, name: str) -> None:
     try:
         words = [sys.executable, "-m", "debateweb.services.keeper", name, str(data_dir.root)]
         with _log(data_dir).open("ab") as log:
-            subprocess.run(  # noqa: S603  # Returns at once: the keeper detaches itself.
+            subprocess.run(  # Returns at once: the keeper detaches itself.
                 [*words, str(write_end)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

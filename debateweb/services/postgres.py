@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from debateweb.errors import StateError
 from debateweb.services import process
@@ -56,8 +57,10 @@ GRANT CONNECT ON DATABASE {DATABASE} TO {APPLICATION};
 ALTER SCHEMA public OWNER TO {OWNER};
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO {APPLICATION};
-ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {APPLICATION};
-ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} GRANT USAGE, SELECT ON SEQUENCES TO {APPLICATION};
+ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER}
+    GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {APPLICATION};
+ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER}
+    GRANT USAGE, SELECT ON SEQUENCES TO {APPLICATION};
 """
 
 
@@ -142,10 +145,12 @@ class Postgres:
             self.account.own(unfinished)
         self._run(
             "initdb",
-            ["-D", str(unfinished), f"--username={ADMIN}", "--encoding=UTF8"]
-            # The same order of strings on every machine, whatever locales it has.
-            + ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-            + [f"--auth={'trust' if self.trust else 'peer'}", "--no-instructions"],
+            [
+                *("-D", str(unfinished), f"--username={ADMIN}", "--encoding=UTF8"),
+                # The same order of strings on every machine, whatever locales it has.
+                *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+                *(f"--auth={'trust' if self.trust else 'peer'}", "--no-instructions"),
+            ],
         )
         self._write_authentication(unfinished)
         single = ["--single", "-D", str(unfinished), "-c", "log_checkpoints=off"]
@@ -165,10 +170,10 @@ class Postgres:
         (cluster / "pg_ident.conf").write_text("".join(lines), encoding="utf-8")
 
     def _run(self, program: str, arguments: list[str], statements: str = "") -> None:
-        drop = {}
+        drop: dict[str, Any] = {}
         if self.account is not None:
-            drop = {"user": self.account.uid, "group": self.account.gid}
-        result = subprocess.run(  # noqa: S603
+            drop = {"user": self.account.uid, "group": self.account.gid, "extra_groups": []}
+        result = subprocess.run(
             [self.programs / program, *arguments],
             input=statements.strip() + "\n" if statements else "",
             capture_output=True,
@@ -177,7 +182,6 @@ class Postgres:
             check=False,
             cwd="/",
             env=_environment(),
-            extra_groups=[] if drop else None,
             **drop,
         )
         output = result.stdout + result.stderr

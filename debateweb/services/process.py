@@ -81,7 +81,7 @@ def spawn(
     drop: dict[str, Any] = {}
     if account is not None:
         drop = {"user": account.uid, "group": account.gid, "extra_groups": []}
-    return subprocess.Popen(  # noqa: S603
+    return subprocess.Popen(
         [str(word) for word in argv],
         stdin=subprocess.DEVNULL,
         stdout=output,
@@ -96,9 +96,7 @@ def spawn(
     )
 
 
-def stop(
-    process: subprocess.Popen[bytes], sig: signal.Signals, *, patience_seconds: float
-) -> None:
+def stop(process: subprocess.Popen[bytes], sig: signal.Signals, *, patience_seconds: float) -> None:
     """Ask a child to end with ``sig`` and kill its whole session if it takes too long."""
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(sig)

@@ -137,7 +137,9 @@ def _wait_for_web(children: supervisor.Supervisor) -> None:
     while not _web_answers():
         children.check()
         if time.monotonic() > give_up_at:
-            raise UpError(f"the web server does not answer; see {settings.DATA_DIR.logs / 'web.log'}")
+            raise UpError(
+                f"the web server does not answer; see {settings.DATA_DIR.logs / 'web.log'}"
+            )
         time.sleep(0.05)
 
 
