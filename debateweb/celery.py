@@ -24,16 +24,18 @@ def heartbeat_key(worker: str) -> str:
     return f"heartbeat:{worker}"
 
 
-@setup_logging.connect
 def keep_our_logging(**kwargs: Any) -> None:
     """Let Django's settings rule: a receiver here stops Celery from installing its own format."""
 
 
-@worker_ready.connect
-@heartbeat_sent.connect
 def note_heartbeat(sender: Any = None, **kwargs: Any) -> None:
     """Leave a sign of life that the health page and whoever waits for a worker read."""
     host = getattr(sender, "hostname", None) or sender.eventer.hostname
     node = str(host).partition("@")[0]  # rounds-123: the role and the process that started it.
     for name in {node, node.partition("-")[0]}:
         cache.set(heartbeat_key(name), time.time(), HEARTBEAT_KEPT_SECONDS)
+
+
+setup_logging.connect(keep_our_logging)
+worker_ready.connect(note_heartbeat)
+heartbeat_sent.connect(note_heartbeat)

@@ -137,9 +137,8 @@ def _wait_for_web(children: supervisor.Supervisor) -> None:
     while not _web_answers():
         children.check()
         if time.monotonic() > give_up_at:
-            raise UpError(
-                f"the web server does not answer; see {settings.DATA_DIR.logs / 'web.log'}"
-            )
+            log = settings.DATA_DIR.logs / "web.log"
+            raise UpError(f"the web server does not answer; see {log}")
         time.sleep(0.05)
 
 
