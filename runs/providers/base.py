@@ -88,6 +88,7 @@ class ProviderReply:
     finish_reason: str = ""  # stop, length, content_filter, refusal, …
     model_version: str = ""
     latency_seconds: float = 0.0
+    queued_seconds: float = 0.0  # Waited for a slot before; not a part of the latency.
     error_class: str = ""
     error_detail: str = ""
     transient: bool = False
