@@ -1,0 +1,159 @@
+"""
+Readers by format, and the one way to use them: all or nothing.
+
+A file is read twice. The first pass validates every row and raises ImportFaults with the first
+20 faults; only a file without any is read again and yielded, record by record, so that files
+larger than memory stream. Duplicate ids are faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, TypeVar
+
+from runs.importers import debate_logs, debates, question_sets, questions
+from runs.importers.faults import Fault, FaultLog, ImportFaults, shown
+from runs.importers.records import DebateRecord, QuestionRecord, record_hash
+from runs.importers.sources import Source, open_source
+
+Record = TypeVar("Record", QuestionRecord, DebateRecord)
+Reader = Callable[[Source, FaultLog], Iterator[tuple[int, Record]]]
+Target = str | Path | IO[bytes] | IO[str]
+
+QUESTION_READERS: dict[str, Reader[QuestionRecord]] = {
+    "jsonl": questions.read_jsonl,
+    "csv": questions.read_csv,
+    "gsm8k": question_sets.read_gsm8k,
+    "truthfulqa": question_sets.read_truthfulqa,
+    "truthfulqa_open": question_sets.read_truthfulqa_open,
+    "strategyqa": question_sets.read_strategyqa,
+}
+DEBATE_READERS: dict[str, Reader[DebateRecord]] = {
+    "jsonl": debates.read_jsonl,
+    "du": debate_logs.read_du,
+    "gsm8k_solutions": debate_logs.read_gsm8k_solutions,
+    "gsm8k_steps": partial(
+        debate_logs.read_gsm8k_solutions, steps={"175b_finetuning": "175b_verification"}
+    ),
+}
+_RULES = {
+    "jsonl": "as_given",
+    "du": debate_logs.DU_RULES,
+    "gsm8k_solutions": debate_logs.GSM8K_SOLUTIONS_RULES,
+    "gsm8k_steps": debate_logs.GSM8K_SOLUTIONS_RULES,
+}
+
+
+def score_rules(format_name: str) -> str:
+    """
+    Return the name of the rules by which replies of a debate format are read.
+
+    ``as_given``: the log's own answers. ``du_replay``: the extraction of the preset of that
+    name, each round's reply as it stands, unscorable counting as wrong. ``gsm8k_solutions``:
+    what follows the last ``A:``, which the reader has already put in ``answer``.
+    Raises KeyError for a format without a reader.
+    """
+    return _RULES[format_name]
+
+
+def read_questions(
+    target: Target, format_name: str | None = None, *, name: str | None = None
+) -> Iterator[QuestionRecord]:
+    """
+    Yield the questions of a path, ``-`` or stream; the format is guessed where None.
+
+    Raises ImportFaults, at the first ``next``, where anything in the file is wrong.
+    """
+    with open_source(target, name) as source:
+        chosen = format_name or guess_format(source.name, source.head())
+        reader = _reader(QUESTION_READERS, chosen, source, "questions")
+        yield from _twice(reader, source, lambda record: record.id, "id")
+
+
+def read_debates(
+    target: Target, format_name: str | None = None, *, name: str | None = None
+) -> Iterator[DebateRecord]:
+    """Yield the debates of a path, ``-`` or stream; as ``read_questions``."""
+    with open_source(target, name) as source:
+        chosen = format_name or guess_format(source.name, source.head())
+        reader = _reader(DEBATE_READERS, chosen, source, "debates")
+        yield from _twice(reader, source, lambda record: record.debate_id, "debate_id")
+
+
+def _reader(
+    readers: dict[str, Reader[Record]], chosen: str, source: Source, kind: str
+) -> Reader[Record]:
+    if chosen not in readers:
+        known = ", ".join(readers)
+        message = f"there is no reader {shown(chosen)} for {kind}; there are {known}"
+        raise ImportFaults((Fault(source.name, 0, "format", message),))
+    return readers[chosen]
+
+
+def _twice(
+    reader: Reader[Record], source: Source, key: Callable[[Record], str], key_name: str
+) -> Iterator[Record]:
+    log = FaultLog(source.name)
+    _validate(reader(source, log), log, key, key_name)
+    log.raise_if_any()
+    for _, record in reader(source, log):
+        log.raise_if_any()  # The file may have changed since the first pass.
+        yield record
+    log.raise_if_any()
+
+
+def _validate(
+    found: Iterator[tuple[int, Record]], log: FaultLog, key: Callable[[Record], str], name: str
+) -> None:
+    lines: dict[str, int] = {}
+    questions_seen: dict[str, tuple[int, str]] = {}
+    for line, record in found:
+        if key(record) in lines:
+            first = lines[key(record)]
+            log.add(line, name, f"{shown(key(record))} stands on line {first} already")
+        lines.setdefault(key(record), line)
+        if isinstance(record, DebateRecord):
+            _check_same_question(record.question, line, log, questions_seen)
+    if not lines and not log.total:
+        log.add(0, "file", "holds no record")
+
+
+def _check_same_question(
+    question: QuestionRecord, line: int, log: FaultLog, seen: dict[str, tuple[int, str]]
+) -> None:
+    """One question_id is one question: otherwise clusters and pairs would be wrong."""
+    first_line, first_hash = seen.setdefault(question.id, (line, record_hash(question)))
+    if first_hash != record_hash(question):
+        message = f"{shown(question.id)} is another question than on line {first_line}"
+        log.add(line, "question_id", message)
+
+
+def guess_format(path: str, head: bytes) -> str:
+    """
+    Return the likeliest format of a file from its name and its first bytes.
+
+    Only names of formats are looked for, nothing is parsed: a wrong guess shows as faults.
+    """
+    text = head.decode("utf-8", "replace").lstrip()
+    first_line = text.split("\n", 1)[0]
+    if text.startswith("["):
+        return "strategyqa" if '"qid"' in text and '"facts"' in text else "jsonl"
+    if text.startswith("{"):
+        return _guess_json(first_line)
+    if "Best Answer" in first_line and "Incorrect Answers" in first_line:
+        return "truthfulqa"
+    if Path(path).suffix.lower() in (".jsonl", ".json", ".ndjson"):
+        return "jsonl"
+    return "csv"
+
+
+def _guess_json(text: str) -> str:
+    if '"ground_truth"' in text and '"solution"' in text:
+        return "gsm8k_solutions"
+    if '"answer"' in text and "####" in text and '"answer_type"' not in text:
+        return "gsm8k" if text.startswith('{"question"') else "du"
+    if '[[[{"role"' in text.replace(" ", ""):
+        return "du"
+    return "jsonl"
