@@ -150,7 +150,7 @@ class ExperimentSpec:
         raise KeyError(name)
 
     def models_of(self, name: str) -> dict[str, str]:
-        """Return an arm's models: its own, else those of the arm that it branches from or matches."""
+        """Return an arm's models: its own, else those of the arm that it follows."""
         arm = self.arm(name)
         followed = arm.branch_from or arm.match
         return arm.models if arm.models or followed is None else self.models_of(followed.arm)
