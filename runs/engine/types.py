@@ -181,7 +181,11 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class ReadEntry:
-    """One state that the host put in a prompt, whole or cut (S6)."""
+    """
+    One state that the host put in a prompt, whole or cut (S6).
+
+    ``position`` counts from 0 in the order in which the states stand in the prompt.
+    """
 
     agent_id: str
     state_version: int
@@ -190,6 +194,7 @@ class ReadEntry:
     own: bool = False
     from_chars: int = 0  # Length before truncation; equal to to_chars when not cut.
     to_chars: int = 0
+    earlier: bool = False  # In a past turn of a conversation that is sent along (own_history all).
 
     @property
     def truncated(self) -> bool:
@@ -215,7 +220,8 @@ class ReadSet:
 
     @property
     def peers(self) -> tuple[ReadEntry, ...]:
-        return tuple(entry for entry in self.entries if not entry.own)
+        """The peers' states that this round's turn shows, in the order shown."""
+        return tuple(entry for entry in self.entries if not (entry.own or entry.earlier))
 
 
 @dataclass(frozen=True, slots=True)
