@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from runs.protocols.parts import AgentId, Decoding, Fraction, Part, PositiveInt, Template
+from runs.protocols.parts import AgentId, Decoding, Fraction, Part, PositiveInt, Short, Template
 
 
 class Verifier(Part):
@@ -14,13 +14,13 @@ class Verifier(Part):
 
     id: AgentId
     kind: Literal["schema", "exact_quote", "numeric", "python_tests", "model"]
-    version: str = "1"
+    version: Short = "1"
     scope: str = ""
     decisive: bool = False
     cap_seconds: PositiveInt = 10
     cap_memory_mb: PositiveInt = 256
     cap_output_bytes: PositiveInt = 65_536
-    model: str | None = None
+    model: Short | None = None
     prompt: Template = ""
 
 
@@ -28,7 +28,7 @@ class JudgeSettings(Part):
     """A model that selects, scores or abstains (S28)."""
 
     by: Literal["model", "person"] = "model"
-    model: str = "judge"
+    model: Short = "judge"
     mode: Literal["pointwise", "pairwise", "listwise", "transcript"] = "pairwise"
     prompt: Template
     decoding: Decoding = Decoding()
@@ -91,7 +91,7 @@ class Aggregation(Part):
 class Moderator(Part):
     """A model call after a round that may declare the debate decided."""
 
-    model: str = "moderator"
+    model: Short = "moderator"
     prompt: Template
     decoding: Decoding = Decoding()
     from_round: int = Field(default=0, ge=0)
@@ -147,7 +147,7 @@ class Limits(Part):
 class GeneratedExperts(Part):
     """Personas written by a model before t = 0."""
 
-    model: str = "default"
+    model: Short = "default"
     prompt: Template
     decoding: Decoding = Decoding()
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from runs.protocols.spec import ProtocolProblemsError
-from runs.protocols.yaml12 import Document, Path
+from runs.protocols.yaml12 import Document, Path, dotted
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
@@ -42,6 +42,12 @@ def fault_lines(error: ValidationError, document: Document) -> list[str]:
     return sorted(lines, key=lambda line: lines[line])
 
 
+def plain_faults(error: ValidationError) -> list[str]:
+    """Return ``field.path: what is wrong`` for every fault of a value that came from no file."""
+    found = [fault for item in error.errors(include_url=False) for fault in _faults(item)]
+    return [f"{dotted(path)}: {what}" for path, what in found if not _is_surpassed(path, found)]
+
+
 def _is_surpassed(at: Path, found: Sequence[tuple[Path, str]]) -> bool:
     return any(len(path) > len(at) > 0 and path[: len(at)] == at for path, _ in found)
 
@@ -68,6 +74,10 @@ def _words(item: Mapping[str, Any]) -> str:
         return f"has to be {context['expected']}"
     if kind == "string_pattern_mismatch":
         return f"has to match {context['pattern']}"
+    if kind == "too_long":
+        return f"has more than {context['max_length']} entries"
+    if kind == "too_short":
+        return f"has fewer than {context['min_length']} entries"
     message = str(item["msg"]).removeprefix("Value error, ")
     return message[:1].lower() + message[1:]
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 AgentId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 PositiveInt = Annotated[int, Field(ge=1)]
+Short = Annotated[str, Field(max_length=200)]
 Template = Annotated[str, Field(max_length=20_000)]
 
 
@@ -46,10 +47,10 @@ class Agent(Part):
     """One configured participant. Its id never leaves a log or a denominator (S12)."""
 
     id: AgentId
-    model: str = Field(default="default", description="A slot that the experiment fills.")
-    role: str = "debater"
+    model: Short = Field(default="default", description="A slot that the experiment fills.")
+    role: Short = "debater"
     persona: Template = ""
-    side: str | None = Field(default=None, description="An assigned side, where there is one.")
+    side: Short | None = Field(default=None, description="An assigned side, where there is one.")
     decoding: Decoding = Decoding()
     evidence: tuple[str, ...] = Field(
         default=(), description="Ids of evidence only this agent reads; empty: all of it."
@@ -90,7 +91,7 @@ class Topology(Part):
 class Summary(Part):
     """A model call that condenses peers; it has its own attempt and price (S19)."""
 
-    model: str = "default"
+    model: Short = "default"
     prompt: Template
     decoding: Decoding = Decoding()
     scope: Literal["per_reader", "shared", "other_groups"] = Field(
@@ -102,7 +103,7 @@ class DynamicSelection(Part):
     """A judge call that ranks, silences or routes (S17, S18)."""
 
     kind: Literal["rank_and_silence", "keep_top", "route"]
-    model: str = "judge"
+    model: Short = "judge"
     prompt: Template = ""
     decoding: Decoding = Decoding()
     silenced: int = Field(default=0, ge=0)
@@ -187,7 +188,9 @@ class RolePrompts(Part):
     revision: Template | None = None
 
 
-NumberRule = Literal["final_line", "boxed", "hash_marks", "answer_is", "last_number", "whole"]
+NumberRule = Literal[
+    "final_line", "boxed", "hash_marks", "a_marker", "answer_is", "last_number", "whole"
+]
 ChoiceRule = Literal[
     "final_line", "boxed", "parenthesised_letter", "answer_is", "option_text", "whole"
 ]
@@ -245,7 +248,7 @@ class Normaliser(Part):
 class DynamicNormaliser(Part):
     """A model-made g: a component with a price and errors of its own (S26)."""
 
-    model: str = "normaliser"
+    model: Short = "normaliser"
     prompt: Template
     decoding: Decoding = Decoding()
 

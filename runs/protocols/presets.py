@@ -7,6 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from pydantic import ValidationError
+
+from runs.protocols.faults import plain_faults
 from runs.protocols.spec import Protocol
 from runs.protocols.yaml_io import load_protocol
 
@@ -79,4 +82,7 @@ def _named_agents(protocol: Protocol) -> str:
 def _rebuilt(protocol: Protocol, **changes: Any) -> Protocol:
     """Validate again, since a change of size can break what fitted before."""
     parts = {name: getattr(protocol, name) for name in type(protocol).model_fields}
-    return Protocol(**{**parts, **changes})
+    try:
+        return Protocol(**{**parts, **changes})
+    except ValidationError as exc:
+        raise ValueError("; ".join(plain_faults(exc))) from exc

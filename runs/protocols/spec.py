@@ -50,6 +50,7 @@ from runs.protocols.parts import (
     Prompts,
     RolePrompts,
     Selection,
+    Short,
     Source,
     Summary,
     Template,
@@ -91,6 +92,7 @@ __all__ = [
     "Retries",
     "RolePrompts",
     "Selection",
+    "Short",
     "Source",
     "Stopping",
     "Summary",
@@ -118,7 +120,7 @@ class Protocol(Part):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
-    title: str = ""
+    title: Short = ""
     description: str = ""
     source: Source | None = None
     initialisation: Literal["blind", "sequential"] = "blind"

@@ -1,0 +1,157 @@
+"""
+Longest prompts that the renderer can make of a protocol (S31), in UTF-8 bytes.
+
+No tokenizer makes more than one token of a byte, so that a length in bytes bounds the tokens.
+Every message counts as long as it may be shown, in four bytes a character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from runs.engine.answer_format import answer_format
+from runs.engine.delimiting import fence
+from runs.engine.hashing import canonical_bytes
+from runs.engine.operators import TOKENS_PER_MESSAGE
+from runs.engine.parsing import response_schema
+from runs.engine.prompts import NO_MESSAGES, NO_OWN_STATE, choices_text
+from runs.engine.templates import DEFAULT_PEER, texts_for
+from runs.engine.types import Evidence, Question
+from runs.protocols.checks import SLOT
+from runs.protocols.spec import Agent, Protocol
+
+_BYTES_PER_CHAR = 4  # The most that UTF-8 needs.
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a question puts into prompts, in UTF-8 bytes as rendered."""
+
+    question_bytes: int
+    choices_bytes: int = 0
+    evidence_bytes: int = 0
+    answer_format_bytes: int = 0
+    schema_bytes: int = 0
+
+    @classmethod
+    def of(cls, protocol: Protocol, question: Question, evidence: tuple[Evidence, ...]) -> Self:
+        """Return the exact sizes of one question under ``protocol``."""
+        schema = response_schema(question, protocol)
+        return cls(
+            question_bytes=_bytes(question.text),
+            choices_bytes=_bytes(choices_text(question)),
+            evidence_bytes=sum(_evidence_bytes(item) for item in evidence),
+            answer_format_bytes=_bytes(answer_format(question, protocol)),
+            schema_bytes=len(canonical_bytes(schema)) if schema is not None else 0,
+        )
+
+
+def in_degree(protocol: Protocol, reader: str) -> int:
+    """Return how many peers ``reader`` may read in a round (S18)."""
+    topology, others = protocol.topology, len(protocol.agents) - 1
+    hub = topology.hub or protocol.agents[0].id
+    degrees = {
+        "full": others,
+        "none": 0,
+        "ring": min(others, 2 if topology.bidirectional else 1),
+        "star": others if reader == hub else min(others, 1),
+        "k_regular": topology.k or 0,
+        "groups": sum(len(group) - 1 for group in topology.groups if reader in group),
+        "custom": sum(edge.reader == reader for edge in topology.edges),
+    }
+    return degrees[topology.kind]
+
+
+class PromptLengths:
+    """Longest prompts in bytes, part by part as the renderer composes them."""
+
+    def __init__(self, protocol: Protocol, sizes: Sizes) -> None:
+        self._protocol = protocol
+        self._sizes = sizes
+        selection = protocol.selection
+        self._message_chars = min(selection.message_cap_chars, selection.total_cap_chars)
+        self._message_bytes = self._message_chars * _BYTES_PER_CHAR
+
+    def call(self, agent: Agent, t: int) -> int:
+        """Return the bound of a whole prompt of round ``t``, chat overhead included."""
+        texts = texts_for(self._protocol.prompts, agent)
+        total = _filled(texts.system, self._common(agent)) + TOKENS_PER_MESSAGE
+        total += self._turn(agent, t) + TOKENS_PER_MESSAGE
+        if t > 0 and self._protocol.selection.own_history == "all":
+            for earlier in range(t):
+                total += self._turn(agent, earlier) + TOKENS_PER_MESSAGE
+                total += self._message_bytes + TOKENS_PER_MESSAGE
+        return total
+
+    def _turn(self, agent: Agent, t: int) -> int:
+        texts = texts_for(self._protocol.prompts, agent)
+        if t == 0:
+            return _filled(texts.initial, self._common(agent))
+        return _filled(texts.revision, self._common(agent) | self._read(agent, t))
+
+    def _common(self, agent: Agent) -> dict[str, int]:
+        sizes = self._sizes
+        intensity = self._protocol.selection.agreement_intensity_percent
+        return {
+            "question": sizes.question_bytes,
+            "choices": sizes.choices_bytes,
+            "evidence": sizes.evidence_bytes,
+            "persona": _bytes(agent.persona),
+            "side": _bytes(agent.side or ""),
+            "answer_format": sizes.answer_format_bytes,
+            "agreement_intensity": len(str(intensity)) if intensity is not None else 0,
+        }
+
+    def _read(self, agent: Agent, t: int) -> dict[str, int]:
+        return {
+            "own_text": max(self._message_bytes + _BLOCK["own_text"], len(NO_OWN_STATE)),
+            "own_answer": max(self._message_bytes + _INLINE["own_answer"], len(NO_OWN_STATE)),
+            "peers": self._peers(agent, t),
+        }
+
+    def _peers(self, agent: Agent, t: int) -> int:
+        prompts, selection = self._protocol.prompts, self._protocol.selection
+        template = prompts.peer or DEFAULT_PEER
+        messages = in_degree(self._protocol, agent.id) + selection.include_self
+        if selection.rounds == "all":
+            messages *= t
+        frame = _filled(
+            template,
+            {
+                "label": self._label(),
+                "text": _BLOCK["message"],
+                "answer": _INLINE["answer"],
+                "count": 1,
+            },
+        )
+        # Text and answer of a message share its cap, and all messages the total.
+        chars = min(messages * self._message_chars, selection.total_cap_chars)
+        copies = max(template.count("{{text}}"), template.count("{{answer}}"))
+        shown = chars * _BYTES_PER_CHAR * copies
+        between = max(0, messages - 1) * _bytes(prompts.separator)
+        return max(messages * frame + shown + between, len(NO_MESSAGES))
+
+    def _label(self) -> int:
+        agents = self._protocol.agents
+        names = [f"Agent {len(agents) + 1}"]
+        return max(_bytes(n) for a in agents for n in (*names, a.id, a.role))
+
+
+def _filled(template: str, sizes: Mapping[str, int]) -> int:
+    return _bytes(SLOT.sub("", template)) + sum(sizes[slot] for slot in SLOT.findall(template))
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8"))
+
+
+def _evidence_bytes(item: Evidence) -> int:
+    marks = len(_FENCE.block("evidence", "")) + 1  # One line end after each piece.
+    return _bytes(f"[{item.id}] {item.source}\n{item.text}") + marks
+
+
+_FENCE = fence((), seed=())  # Any key will do: all are of one length.
+_BLOCK = {kind: len(_FENCE.block(kind, "")) for kind in ("own_text", "message")}
+_INLINE = {kind: len(_FENCE.inline(kind, "")) for kind in ("own_answer", "answer")}
