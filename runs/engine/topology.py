@@ -37,6 +37,17 @@ def neighbours(
     }
 
 
+def readers_of(
+    topology: Topology, agent_ids: Sequence[str], draws: Draws
+) -> dict[str, tuple[str, ...]]:
+    """Return for each agent those who may read it: the graph of ``neighbours``, turned round."""
+    graph = neighbours(topology, agent_ids, draws)
+    return {
+        source: tuple(reader for reader in agent_ids if source in graph[reader])
+        for source in agent_ids
+    }
+
+
 def _full(topology: Topology, agent_ids: Sequence[str], draws: Draws) -> Graph:
     return _cliques([agent_ids])
 
