@@ -1,0 +1,66 @@
+"""Replies that were recorded elsewhere, given again as if the models had said them now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runs.engine.types import CallStatus
+from runs.providers import endings
+from runs.providers.base import ProviderReply, ProviderRequest, Usage
+
+#: question_hash, agent_id (the protocol's), t.
+RecordKey = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedReply:
+    """One reply of a log. ``text`` is None where the log has a place for it but no words."""
+
+    text: str | None
+    finish_reason: str = "stop"
+    status: CallStatus = CallStatus.SUCCEEDED
+    usage: Usage = endings.UNKNOWN_USAGE
+    model_version: str = ""
+    error_class: str = ""
+
+
+class RecordedProvider:
+    """
+    An imported debate, reply by reply.
+
+    What is not in the log fails as ``not_recorded``: it is never made up. A repeated call (a
+    retry) gets the same reply again.
+    """
+
+    marked = "recorded"
+
+    def __init__(self, replies: Mapping[RecordKey, RecordedReply]) -> None:
+        self._replies = replies
+
+    async def complete(self, request: ProviderRequest) -> ProviderReply:
+        """Return the recorded reply to this question, agent and round."""
+        origin = request.origin
+        key = (origin.question_hash, origin.agent_id, origin.t)
+        reply = self._replies.get(key)
+        if reply is None:
+            where = f"agent {origin.agent_id} at t = {origin.t} on question {origin.question_id}"
+            return endings.failed(endings.NOT_RECORDED, f"the log has no reply of {where}")
+        return _given_again(reply)
+
+    async def aclose(self) -> None:
+        """There is nothing to release."""
+
+
+def _given_again(reply: RecordedReply) -> ProviderReply:
+    failed = reply.status is not CallStatus.SUCCEEDED
+    return ProviderReply(
+        status=reply.status,
+        raw=(reply.text or "").encode("utf-8", "surrogatepass"),
+        usage=reply.usage,
+        finish_reason=reply.finish_reason if not failed else "",
+        model_version=reply.model_version,
+        error_class=(reply.error_class or "recorded_failure") if failed else "",
+        error_detail="the log records this failure" if failed else "",
+        billed="no",
+    )
