@@ -27,6 +27,7 @@ from typing import NoReturn
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT))
 
+from debateweb.errors import DebatewebError  # noqa: E402
 from debateweb.services import binaries, postgres, process, valkey  # noqa: E402
 
 LOWEST_POSTGRES = 15
@@ -143,4 +144,8 @@ def _leave(signum: int, frame: FrameType | None) -> NoReturn:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    try:
+        code = main()
+    except DebatewebError as exc:
+        sys.exit(f"tests/run.py: {exc}")
+    sys.exit(code)

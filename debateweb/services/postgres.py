@@ -175,7 +175,7 @@ class Postgres:
             drop = {"user": self.account.uid, "group": self.account.gid, "extra_groups": []}
         result = subprocess.run(
             [self.programs / program, *arguments],
-            input=statements.strip() + "\n" if statements else "",
+            input=_one_per_line(statements),
             capture_output=True,
             text=True,
             errors="replace",
@@ -190,20 +190,26 @@ class Postgres:
             raise PostgresError(f"{program} could not prepare {self.cluster}: {reason}")
 
     def _clear_stale_lock(self) -> None:
-        """Wait for a server whose keeper was killed; drop a lock whose process is another's."""
+        """
+        Wait for a server whose keeper was killed; disown a lock whose process is gone.
+
+        PostgreSQL asks the kernel whether the number in the lock lives: a zombie does, and so
+        does another program that got the number since. The lock is not deleted, because it also
+        names the shared memory by which PostgreSQL finds backends that are still there; a lock
+        that names the parent of the new server (us) counts as stale, that check included.
+        """
         lock = self.cluster / "postmaster.pid"
         try:
-            pid = int(lock.read_text(encoding="ascii", errors="replace").split("\n", 1)[0])
+            first, rest = lock.read_text(encoding="utf-8", errors="replace").split("\n", 1)
+            pid = int(first)
         except (FileNotFoundError, ValueError):
             return
-        if not process.is_alive(pid):
-            return  # PostgreSQL sees that by itself.
-        if str(self.cluster) not in process.command_line(pid):
-            lock.unlink(missing_ok=True)  # The number was given to another program since.
+        if process.is_alive(pid) and str(self.cluster) in process.command_line(pid):
+            if not process.wait_until_dead(pid, 5.0):
+                os.kill(pid, signal.SIGQUIT)
+                process.wait_until_dead(pid, 5.0)
             return
-        if not process.wait_until_dead(pid, 5.0):
-            os.kill(pid, signal.SIGQUIT)
-            process.wait_until_dead(pid, 5.0)
+        lock.write_text(f"{os.getpid()}\n{rest}", encoding="utf-8")
 
     def _make_socket_folder(self) -> None:
         self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -252,6 +258,12 @@ def rotate(log: Path) -> None:
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if log.exists() and log.stat().st_size > LARGEST_LOG_BYTES:
         log.replace(log.with_name(log.name + ".1"))
+
+
+def _one_per_line(statements: str) -> str:
+    """Write statements as single-user mode reads them: each ends with its line."""
+    words = (" ".join(statement.split()) for statement in statements.split(";"))
+    return "".join(f"{statement};\n" for statement in words if statement)
 
 
 def _last_complaint(output: str) -> str:

@@ -1,0 +1,167 @@
+"""``up`` as people meet it: real processes, real signals, real ports."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from tests.debateweb.sites import PROJECT, Site, new_site, wait_for
+
+STOP_LIMIT_SECONDS = 5.0
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[tuple[Site, dict[str, str | None]]]:
+    with new_site() as site:
+        child, announced = site.up()
+        yield site, announced
+        os.killpg(child.pid, signal.SIGINT)  # As a terminal does at Ctrl-C.
+        child.wait(timeout=STOP_LIMIT_SECONDS)
+
+
+Running = tuple[Site, dict[str, str | None]]
+
+
+def one_line(result: subprocess.CompletedProcess[str]) -> str:
+    """Return the one line on standard error of a command that exited with 2."""
+    assert result.returncode == 2, result
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    assert "Traceback" not in result.stderr
+    return lines[0]
+
+
+def test_the_site_is_healthy_and_an_empty_database_gets_a_first_owner_link(
+    running: Running,
+) -> None:
+    site, announced = running
+    assert announced["url"] == f"http://127.0.0.1:{site.port}/"
+    assert str(announced["first_owner"]).startswith(f"http://127.0.0.1:{site.port}/welcome/")
+    status, body = site.health()
+    assert (status, body["status"]) == (200, "ok")
+
+
+def test_the_owners_page_opens_by_the_link_under_a_strict_policy(running: Running) -> None:
+    _, announced = running
+    with urllib.request.urlopen(str(announced["first_owner"]), timeout=5) as reply:
+        page = reply.read().decode()
+        policy = reply.headers["content-security-policy"]
+    assert 'name="password"' in page
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_a_second_up_on_the_same_folder_says_where_the_first_one_is(running: Running) -> None:
+    site, _ = running
+    line = one_line(site.run("up"))
+    assert "already up" in line
+    assert f"http://127.0.0.1:{site.port}" in line
+
+
+def test_a_second_site_on_the_same_port_is_told_so(running: Running, site: Site) -> None:
+    first, _ = running
+    site.port = first.port
+    line = one_line(site.run("up"))
+    assert f"port {first.port}" in line
+    assert "DEBATEWEB_PORT" in line
+    assert site.is_quiet()
+
+
+def test_a_command_beside_up_uses_its_database_and_leaves_it_running(running: Running) -> None:
+    site, _ = running
+    before = site.pid_of("bin/postgres -D")
+    assert site.run("showmigrations", "debateweb").returncode == 0
+    assert site.pid_of("bin/postgres -D") == before
+    assert site.health()[0] == 200
+
+
+def test_a_worker_that_dies_is_started_again(running: Running) -> None:
+    site, _ = running
+    first = site.pid_of("--queues rounds")
+    os.kill(first, signal.SIGKILL)
+
+    def another_runs() -> bool:
+        pids = [pid for pid, text in site.processes().items() if "--queues rounds" in text]
+        return bool(pids) and first not in pids
+
+    wait_for(another_runs, 5, "no new worker")
+
+
+def test_ctrl_c_stops_everything_within_five_seconds_and_a_second_start_is_quick(
+    site: Site,
+) -> None:
+    for round_number in range(2):
+        started = time.monotonic()
+        child, announced = site.up()
+        assert time.monotonic() - started < 15
+        # A link that nobody used yet is replaced by a new one.
+        assert announced["first_owner"] is not None
+        asked = time.monotonic()
+        os.killpg(child.pid, signal.SIGINT if round_number == 0 else signal.SIGTERM)
+        child.wait(timeout=STOP_LIMIT_SECONDS)
+        wait_for(site.is_quiet, STOP_LIMIT_SECONDS - (time.monotonic() - asked), "not quiet")
+        assert child.returncode == 0
+
+
+def test_a_killed_parent_leaves_no_orphan_and_the_next_start_recovers(site: Site) -> None:
+    child, _ = site.up()
+    assert len(site.processes()) > 8
+    child.kill()
+    child.wait()
+    wait_for(site.is_quiet, STOP_LIMIT_SECONDS, "orphans")
+    result = site.run("showmigrations", "debateweb")
+    assert result.returncode == 0, result.stderr
+    assert "[X] 0001_initial" in result.stdout
+    assert site.is_quiet()
+
+
+def test_killing_everything_at_once_leaves_a_folder_that_starts_again(site: Site) -> None:
+    site.up()
+    for pid in site.processes():
+        os.kill(pid, signal.SIGKILL)
+    wait_for(site.is_quiet, STOP_LIMIT_SECONDS, "survivors")
+    result = site.run("showmigrations", "debateweb")
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_lost_database_stops_up_with_one_line(site: Site) -> None:
+    child, _ = site.up()
+    os.kill(site.pid_of("bin/postgres -D"), signal.SIGKILL)
+    _, errors = child.communicate(timeout=10)
+    assert child.returncode == 2
+    assert errors.startswith("up: postgres ended")
+    assert len(errors.splitlines()) == 1
+    wait_for(site.is_quiet, STOP_LIMIT_SECONDS, "not quiet")
+
+
+def test_up_ends_with_the_make_that_started_it(site: Site) -> None:
+    make = subprocess.Popen(
+        [sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])"]
+        + [sys.executable, "manage.py", "up", "--json"],
+        env={**site.env, "DEBATEWEB_UP_FROM_MAKE": "1"},
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with make:
+        assert make.stdout is not None
+        assert make.stdout.readline()
+        make.kill()
+    wait_for(site.is_quiet, STOP_LIMIT_SECONDS, "orphans")
+
+
+def test_a_port_that_another_program_has_is_said_before_anything_starts(site: Site) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", site.port))
+        taken.listen()
+        assert f"port {site.port} on 127.0.0.1 is taken" in one_line(site.run("up"))
+    assert site.is_quiet()
+    assert not (site.data / "postgres").exists()
