@@ -80,10 +80,13 @@ def test_failed_agents_stay_in_every_denominator_g03() -> None:
 
 def test_statuses_are_counted_by_round_g03() -> None:
     tables = debate_tables([run_of_g03()])
-    shares = {(row["round"], row["status"]): row["n"] for row in tables["status_by_round"]}  # type: ignore[attr-defined]
-    assert shares[1, "TIMEOUT"] == 1
-    assert shares[0, "INVALID"] == 1
-    assert tables["transitions"][0]["valid_initial"] == 2  # type: ignore[index]
+    statuses, moves = tables["status_by_round"], tables["transitions"]
+    assert isinstance(statuses, list)
+    assert isinstance(moves, list)
+    counts = {(row["round"], row["status"]): row["n"] for row in statuses}
+    assert counts[1, "TIMEOUT"] == 1
+    assert counts[0, "INVALID"] == 1
+    assert moves[0]["valid_initial"] == 2
 
 
 def test_two_agents_have_no_minority_and_half_is_reported_apart_g04() -> None:
