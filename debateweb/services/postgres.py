@@ -216,6 +216,8 @@ class Postgres:
         if self.account is not None:
             self.account.own(self.sockets)
         self.sockets.chmod(0o700)
+        for left_over in self.sockets.glob(".s.PGSQL.*"):
+            left_over.unlink()  # Of a server that is gone: the check above saw to that.
 
     def _options(self) -> list[str]:
         fixed = {

@@ -107,7 +107,7 @@ class Site:
                 command = (entry / "cmdline").read_bytes()
                 if not command:  # A zombie or a thread of the kernel.
                     continue
-                cwd = os.fsencode(os.readlink(entry / "cwd"))
+                cwd = os.fsencode((entry / "cwd").readlink())
                 if mark in command or mark in (entry / "environ").read_bytes() or mark in cwd:
                     found[int(entry.name)] = command.replace(b"\0", b" ").decode()[:120]
         return found

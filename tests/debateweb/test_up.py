@@ -16,6 +16,7 @@ import pytest
 from tests.debateweb.sites import PROJECT, Site, new_site, wait_for
 
 STOP_LIMIT_SECONDS = 5.0
+RUN_ARGUMENTS = "import subprocess, sys; subprocess.run(sys.argv[1:])"
 
 
 @pytest.fixture(scope="module")
@@ -144,8 +145,7 @@ def test_a_lost_database_stops_up_with_one_line(site: Site) -> None:
 
 def test_up_ends_with_the_make_that_started_it(site: Site) -> None:
     make = subprocess.Popen(
-        [sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])"]
-        + [sys.executable, "manage.py", "up", "--json"],
+        [sys.executable, "-c", RUN_ARGUMENTS, sys.executable, "manage.py", "up", "--json"],
         env={**site.env, "DEBATEWEB_UP_FROM_MAKE": "1"},
         cwd=PROJECT,
         stdout=subprocess.PIPE,
