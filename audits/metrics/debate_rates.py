@@ -24,6 +24,7 @@ NO_WRONG = "no agent was wrong before"
 NO_RIGHT = "no agent was right before"
 NO_AGENTS = "no configured agents"
 NO_RUNS = "no runs"
+NO_REVISION = "no revision round was opened"
 
 _NEVER_RAN = "the aggregator gave no outcome at round 0"
 
@@ -66,7 +67,15 @@ def agent_accuracy(panel: Panel) -> Iterator[Ratio]:
 
 
 def repair_and_damage(panel: Panel, notes: tuple[str, ...]) -> Iterator[Ratio]:
-    """Yield Repair_T and Damage_T, and both over the agents with a valid initial state."""
+    """Yield Repair_T and Damage_T, and both over the agents with a valid initial state.
+
+    Null where no question opened a revision round: nothing could be repaired, which is not zero.
+    """
+    if panel.runs and panel.last_t == 0:
+        nothing = np.zeros(len(panel.runs))
+        for metric in ("repair_T", "damage_T"):
+            yield Ratio(metric, nothing, nothing, NO_REVISION)
+        return
     everyone, valid = panel.configured, panel.configured & panel.has_state[:, 0]
     for counted, by in ((everyone, {}), (valid, {"variant": "valid_initial"})):
         moved = transitions(panel.correct[:, 0], panel.correct[:, -1], counted)

@@ -37,11 +37,12 @@ def debate_figures(
     chosen = panel.aggregator(aggregator)
     ratios = list(excess_ratios(panel, build_panel(same_start))) if same_start else []
     ratios += _ratios(panel, chosen, compared=bool(same_start))
+    # One call for all of them: they share one set of resamples.
+    ratios += [*dependence_ratios(panel, blind_start=blind_start), *rates.usage(panel)]
     return [
         *figures_from(panel, ratios, settings),
         *dependence_figures(panel, settings, blind_start=blind_start),
-        *figures_from(panel, list(dependence_ratios(panel, blind_start=blind_start)), settings),
-        *_usage_figures(panel, settings),
+        *_usage_totals(panel, settings),
         *_stratum_figures(panel, chosen, settings, compared=bool(same_start)),
     ]
 
@@ -66,15 +67,14 @@ def _ratios(panel: Panel, aggregator: str, *, compared: bool) -> Iterator[Ratio]
     yield from rates.plurality_by_round(panel)
 
 
-def _usage_figures(panel: Panel, settings: Settings) -> Iterator[Figure]:
-    """Yield the totals of the ledger, then the means per question with their intervals."""
+def _usage_totals(panel: Panel, settings: Settings) -> Iterator[Figure]:
+    """Yield the totals of the ledger over all runs."""
     questions = len(panel.question_ids)
     for metric, name, by in rates.USAGE_METRICS:
         total = float(sum(getattr(run.usage, name) for run in panel.runs))
         yield Figure(
             metric, by=by, num=total, value=total, n_questions=questions, source=settings.source
         )
-    yield from figures_from(panel, list(rates.usage(panel)), settings)
 
 
 def _stratum_figures(

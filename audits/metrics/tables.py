@@ -29,6 +29,7 @@ def debate_tables(runs: Sequence[RunRow], *, aggregator: str | None = None) -> d
         "transitions": _transitions(panel),
         "right_at_start": _right_at_start(panel),
         "fate_by_right_at_start": _fates(panel, chosen),
+        "aggregators": _aggregators(panel),
         "instrument": _instrument(panel),
         "dependence": [_dependence(panel, at, t) for at, t in (("0", 0), ("T", -1))],
         "rho_by_stratum": _rho_by_stratum(panel),
@@ -125,6 +126,22 @@ def _fates(panel: Panel, aggregator: str) -> Table:
     return [
         {"agents": n, "right": k, "z_0": z, "z_T": end, "n": count}
         for (n, k, z, end), count in sorted(cells.items(), key=lambda cell: str(cell[0]))
+    ]
+
+
+def _aggregators(panel: Panel) -> Table:
+    """Count what every aggregator made of the same candidates, at round 0 and at T."""
+    return [
+        {
+            "aggregator": name,
+            "at": at,
+            **{
+                field: int(getattr(outcome, field)[:, t].sum())
+                for field in ("ran", "correct", "answered", "tied", "abstained", "unresolved")
+            },
+        }
+        for name, outcome in panel.outcomes.items()
+        for at, t in (("0", 0), ("T", -1))
     ]
 
 

@@ -293,6 +293,31 @@ def test_a_condition_without_runs_has_only_null_figures() -> None:
     assert rates and all(f.value is None and f.reason for f in rates)
 
 
+def test_nothing_could_be_repaired_where_no_revision_round_was_opened() -> None:
+    figures = debate_figures([trajectory("q0", [[0, 1]], [1])], settings=QUICK)
+    for metric in ("repair_T", "damage_T"):
+        assert find(figures, metric, "pooled").reason == "no revision round was opened"
+
+
+def test_every_aggregator_is_shown_on_the_same_candidates() -> None:
+    states = [state(f"a{i}", t, i == 0) for i in range(3) for t in range(2)]
+    outcomes = [outcome(t, 0, tied=True, abstained=True) for t in range(2)]
+    outcomes += [outcome(t, 1, aggregator="judge") for t in range(2)]
+    runs = [run("q", states, outcomes)]
+    figures = debate_figures(runs, settings=QUICK)
+    headline = find(figures, "accuracy_T")
+    assert (headline.by["aggregator"], headline.value) == ("judge", 1)
+    assert find(figures, "accuracy_T", by={"aggregator": "plurality"}).value == 0
+    assert find(figures, "aggregation_loss", by={"aggregator": "plurality"}).value == 1
+    assert find(figures, "oracle_any", by={"at": "T"}).value == 1
+    assert find(figures, "plurality_tied", t=1).num == 1
+    chosen = debate_figures(runs, aggregator="plurality", settings=QUICK)
+    assert find(chosen, "accuracy_T").value == 0
+    table = debate_tables(runs)["aggregators"]
+    assert isinstance(table, list)
+    assert [row["tied"] for row in table if row["aggregator"] == "plurality"] == [1, 1]
+
+
 def test_oscillators_cross_at_least_twice() -> None:
     runs = [trajectory("q0", [[0, 0, 1], [1, 1, 0], [0, 1, 0]])]
     oscillators = find(debate_figures(runs, settings=QUICK), "oscillators", "pooled")
