@@ -9,6 +9,9 @@ from runs.engine.types import CallStatus
 from runs.providers import endings
 from runs.providers.base import ProviderReply, ProviderRequest, Usage
 
+#: How a recorded model is named: ``recorded:NAME``.
+PREFIX = "recorded:"
+
 #: question_hash, agent_id (the protocol's), t.
 RecordKey = tuple[str, str, int]
 
