@@ -45,7 +45,7 @@ stress: env-dev ## The long drills: kills, forced interleavings
 	@exec $(PY) tests/run.py -m stress -s
 
 install-matrix: ## Fresh clones as a user, as root, under a closed folder, on two Pythons (PYTHONS=…)
-	@exec tests/install_matrix
+	@exec $(or $(PYTHON),python3) tests/install_matrix.py
 
 env: ## Make .venv with what running needs
 	@PYTHON="$(PYTHON)" .ci/make-env requirements.lock
