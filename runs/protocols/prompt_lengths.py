@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from runs.engine.answer_format import answer_format
 from runs.engine.delimiting import fence
 from runs.engine.hashing import canonical_bytes
 from runs.engine.operators import TOKENS_PER_MESSAGE
@@ -43,7 +42,9 @@ class Sizes:
             question_bytes=_bytes(question.text),
             choices_bytes=_bytes(choices_text(question)),
             evidence_bytes=sum(_evidence_bytes(item) for item in evidence),
-            answer_format_bytes=_bytes(answer_format(question, protocol)),
+            answer_format_bytes=_bytes(
+                getattr(protocol.prompts.answer_format, question.answer_type)
+            ),
             schema_bytes=len(canonical_bytes(schema)) if schema is not None else 0,
         )
 

@@ -13,7 +13,7 @@ from runs.protocols.spec import Output, Protocol, Selection
 
 #: What is executed, by field; every other value of the field is not.
 EXECUTED: dict[str, frozenset[str]] = {
-    "topology.kind": frozenset(("full", "none", "ring", "star", "k_regular", "custom")),
+    "topology.kind": frozenset(("full", "none", "ring", "star", "k_regular", "groups", "custom")),
     "selection.show": frozenset(("full_answer", "final_answer", "final_and_justification")),
     "aggregation.kind": frozenset(("plurality", "strict_majority", "single")),
     "aggregation.tie": frozenset(("abstain", "round_zero_plurality", "seeded_lot", "agent_order")),
@@ -59,7 +59,7 @@ def _selected(protocol: Protocol) -> Iterator[str]:
 
 
 def _replies(protocol: Protocol) -> Iterator[str]:
-    for name in ("claims", "candidate_scores", "peer_rating_max", "min_words", "max_words"):
+    for name in ("candidate_scores", "peer_rating_max", "min_words", "max_words"):
         if getattr(protocol.output, name) != Output.model_fields[name].default:
             yield _not_yet(f"output.{name}")
 
@@ -89,6 +89,7 @@ def _components(protocol: Protocol) -> Iterator[str]:
         "challenges": protocol.challenges is not None,
         "normaliser.model": protocol.normaliser.model is not None,
         "verifiers": bool(protocol.verifiers),
+        "limits.min_agents": protocol.limits.min_agents > 1,
     }
     yield from (_not_yet(path) for path, is_present in present.items() if is_present)
 

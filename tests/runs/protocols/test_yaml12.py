@@ -143,12 +143,12 @@ def test_a_bomb_of_aliases_is_refused_before_it_grows() -> None:
 
 @given(st.text(max_size=60))
 def test_any_text_gives_a_document_or_a_clear_refusal(text: str) -> None:
+    said: tuple[str, ...] = ()
     try:
-        document = load(text, "f")
+        said = (json.dumps(load(text, "f").data, allow_nan=False),)
     except YamlError as exc:
-        assert exc.lines[0].startswith("f:")
-    else:
-        json.dumps(document.data, allow_nan=False)
+        said = tuple(line for line in exc.lines if line.startswith("f:"))
+    assert len(said) == 1
 
 
 def test_a_path_is_written_with_dots_and_brackets() -> None:
