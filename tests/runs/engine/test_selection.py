@@ -54,7 +54,7 @@ def test_an_agent_without_a_state_is_not_shown_and_not_dropped() -> None:
 
 
 def test_a_fixed_order_is_kept_and_self_stands_in_it_where_asked() -> None:
-    order = {"order": "fixed", "fixed_order": ["d", "b", "a", "c"]}
+    order: dict[str, Any] = {"order": "fixed", "fixed_order": ["d", "b", "a", "c"]}
     assert shown(selected(**order)) == ["delta", "beta", "gamma"]
     with_self = selected(include_self=True, **order)
     assert shown(with_self) == ["delta", "beta", "alpha", "gamma"]
