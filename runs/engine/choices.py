@@ -14,9 +14,7 @@ MAX_CHARS = 2_000
 UNLISTED_OPTIONS = 4
 
 _LEAD = r"(?:(?:the\s+)?(?:correct\s+)?(?:option|choice|answer|letter)(?:\s+is|\s*:)?\s+)?"
-_ALONE = re.compile(
-    rf"{_LEAD}[(\[{{]?\s?[*_]*([A-Za-z])[*_]*\s?[)\]}}]?\s?[.:,;]?", re.IGNORECASE
-)
+_ALONE = re.compile(rf"{_LEAD}[(\[{{]?\s?[*_]*([A-Za-z])[*_]*\s?[)\]}}]?\s?[.:,;]?", re.IGNORECASE)
 _WITH_TEXT = re.compile(
     rf"{_LEAD}(?:[(\[{{]\s?([A-Za-z])\s?[)\]}}]|([A-Za-z])\s?[).:,;]"
     r"|([A-Za-z])\s(?=-\s|because\b|since\b))"
@@ -25,6 +23,9 @@ _WITH_TEXT = re.compile(
 )
 _BARE_WITH_TEXT = re.compile(r"([A-Z])[\s.:,;-]+(?P<rest>.+)")
 _SECOND_LETTER = re.compile(r"[(\[]\s?([A-Za-z])\s?[)\]]|\b(?:or|and|/|&|,)\s*[(\[]?([A-Z])\b[).]?")
+_LETTER_LIST = re.compile(
+    r"[(\[]?[A-Z][)\].]?(?:\s*(?:or|and|/|&|,|;)\s*[(\[]?[A-Z][)\].]?){1,25}", re.IGNORECASE
+)
 _DENIAL = re.compile(r"(?:is|was|are)?\s*(?:not|n't|wrong|incorrect|false)\b", re.IGNORECASE)
 
 
@@ -52,7 +53,7 @@ def read_choice(text: str, choices: tuple[str, ...], settings: Normaliser) -> st
         return _letter_or_option(alone[1].upper(), by_text, choices)
     if by_text:
         return by_text
-    if choices and _several_options(bare, choices, settings):
+    if _LETTER_LIST.fullmatch(bare) or _several_options(bare, choices, settings):
         raise NoChoiceError("several options")
     return _letter_with_text(bare, choices, settings)
 

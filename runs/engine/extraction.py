@@ -31,9 +31,10 @@ _NOT_AFTER_IS = frozenset({"text before the number", "neither yes nor no", "no o
 
 _MARKUP = r"[ \t>*_#`-]*"
 _FINAL_LINE = re.compile(
-    rf"^{_MARKUP}final[ \t]{{1,4}}answer[ \t*_`]*(?:is[ \t*_`]*)?[::]([^\n]*)(?:\n\s*([^\n]*))?",
+    rf"^{_MARKUP}final[ \t]{{1,4}}answer[ \t*_`]*(?:is[ \t*_`]*)?(?:[:\uff1a]([^\n]*)|$)",
     re.IGNORECASE | re.MULTILINE,
 )
+_NEXT_LINE = re.compile(r"\s*([^\n]*)")
 _HASH_MARKS = re.compile(r"(?<!#)####[ \t]*(?=[-+$€£¥(.\d\\−])([^\n]*)")
 _A_MARKER = re.compile(r"^A:[ \t]*([^\n]*)$", re.MULTILINE)
 _BRACES = re.compile(r"\\f?box(?:ed)?\s{0,3}\{|\\.|[{}]", re.DOTALL)
@@ -50,9 +51,7 @@ _ARTICLE_A = re.compile(
 )
 
 
-def extract(
-    text: str, question: Question, extraction: Extraction, settings: Normaliser
-) -> Answer:
+def extract(text: str, question: Question, extraction: Extraction, settings: Normaliser) -> Answer:
     """Return the answer that the protocol's rules find in ``text``; INVALID when none does."""
     rules: tuple[str, ...] = getattr(extraction, question.answer_type)
     for rule in rules:
@@ -77,8 +76,12 @@ def _last_first(candidates: Iterable[str]) -> list[str]:
 
 def _final_line(text: str, question: Question) -> list[str]:
     """``Final answer: …``, or the line under a bare ``Final answer:``."""
-    found = (m[1] if m[1].strip(" \t*_`") else (m[2] or "") for m in _FINAL_LINE.finditer(text))
-    return [_narrowed(line.strip(" \t*_`"), question) for line in _last_first(found)]
+    lines = []
+    for match in list(_FINAL_LINE.finditer(text))[: -MAX_CANDIDATES - 1 : -1]:
+        line = (match[1] or "").strip(" \t*_`")
+        under = None if line else _NEXT_LINE.match(text, match.end())
+        lines.append(under[1].strip(" \t*_`") if under else line)
+    return [_narrowed(line, question) for line in lines]
 
 
 def _boxed(text: str, question: Question) -> list[str]:

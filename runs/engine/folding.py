@@ -52,10 +52,13 @@ _MEANT = re.compile(
 )
 _ARTICLE = re.compile(r"(?:^|(?<=\s))(?:an?|the)\s+")
 _SPACE = re.compile(r"\s+")
+#: Stands for a dropped character while positions still count; folded texts hold no NUL.
+_DROPPED = "\0"
 
 _PLACEHOLDER_WORDS = frozenset(
-    "answer|your answer|final answer|your final answer|the answer|number|a number|letter|"
-    "option|value|result|text|x|insert answer|answer here|your answer here".split("|")
+    {"answer", "the answer", "your answer", "final answer", "your final answer", "answer here"}
+    | {"your answer here", "insert answer", "number", "a number", "letter", "option", "value"}
+    | {"result", "text", "x"}
 )
 _ELLIPSIS = re.compile(r"[.…_?\-\s]+")
 _TAG = re.compile(r"<[^<>\d]{1,60}>|\{\{[^{}]{0,60}\}\}|\[[^\[\]\d]{0,40}answer[^\[\]\d]{0,40}\]")
@@ -102,12 +105,17 @@ def _ascii_digit(char: str) -> str:
     return char if value is None else str(value)
 
 
+def _without_format(text: str) -> str:
+    """Drop invisible format characters: zero-width ones, direction marks, soft hyphens."""
+    return text.translate({ord(c): None for c in set(text) if unicodedata.category(c) == "Cf"})
+
+
 def _plain_characters(text: str) -> str:
     text = _SUPERSCRIPT_RUN.sub(lambda m: "^" + m.group().translate(_SUPERSCRIPTS), text)
     # NFKC would glue the digits of 1½ into 11/2, so vulgar fractions get a space first.
     text = _VULGAR.sub(lambda m: " " + m.group(), text)
     text = unicodedata.normalize("NFKC", text)
-    text = "".join(c for c in text if unicodedata.category(c) != "Cf")
+    text = _without_format(text)
     return "".join(map(_ascii_digit, text)).translate(_DASHES).translate(_SLASHES)
 
 
@@ -141,7 +149,7 @@ def fold(
     ``articles`` drops English articles. Folding never empties a text that had characters.
     """
     text = unicodedata.normalize("NFKC", text)
-    text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(_DASHES)
+    text = _without_format(text).translate(_DASHES)
     if casefold:
         text = text.casefold()
     folded = one_line(text)
@@ -153,16 +161,13 @@ def fold(
 
 
 def _without_punctuation(text: str) -> str:
-    kept = {m.start() for m in _MEANT.finditer(text)}
-    return "".join(
-        c if i in kept or not unicodedata.category(c).startswith("P") else _gap(c)
-        for i, c in enumerate(text)
-    )
-
-
-def _gap(char: str) -> str:
-    """Apostrophes close up (don't → dont); any other punctuation separates words."""
-    return "" if char in "'’`" else " "
+    kept = [(m.start(), m.group()) for m in _MEANT.finditer(text)]
+    marks = (c for c in set(text) if unicodedata.category(c).startswith("P"))
+    # Apostrophes close up (don't, dont); any other punctuation separates words.
+    out = list(text.translate({ord(c): _DROPPED if c in "'’" else " " for c in marks}))
+    for at, mark in kept:
+        out[at] = mark
+    return "".join(out).replace(_DROPPED, "")
 
 
 def is_placeholder(text: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from runs.engine.choices import NoChoiceError, letters, option_of, read_choice
+from runs.engine.choices import MAX_CHARS, NoChoiceError, letters, option_of, read_choice
 from runs.engine.folding import fold, has_bidi_controls, is_placeholder, visible
 from runs.engine.numbers import NotANumberError, Number, canonical, read_number
 from runs.engine.refusals import abstention_or_refusal
@@ -44,7 +44,7 @@ def _read(raw: str, question: Question, settings: Normaliser) -> tuple[AnswerKin
     problem = _problem(raw, question)
     if problem:
         return AnswerKind.INVALID, problem
-    if not (question.answer_type == "choice" and option_of(raw, question.choices, settings)):
+    if not _is_listed(raw, question, settings):
         kind = abstention_or_refusal(raw)
         if kind is not None:
             return kind, ""
@@ -52,6 +52,13 @@ def _read(raw: str, question: Question, settings: Normaliser) -> tuple[AnswerKin
         return AnswerKind.VALUE, _READERS[question.answer_type](raw, question, settings)
     except (NotANumberError, NoChoiceError, NoStanceError, _NoTextError) as exc:
         return AnswerKind.INVALID, str(exc)
+
+
+def _is_listed(raw: str, question: Question, settings: Normaliser) -> bool:
+    """Whether an option reads so: ``Unknown`` may be an option and is then no abstention."""
+    if question.answer_type != "choice" or len(raw) > MAX_CHARS:
+        return False
+    return option_of(raw, question.choices, settings) != ""
 
 
 def _problem(raw: str, question: Question) -> str:

@@ -22,9 +22,7 @@ from runs.protocols.spec import Extraction, Normaliser
 
 pytestmark = pytest.mark.realdata
 
-RULES = Extraction(
-    number=("boxed", "last_number"), choice=("parenthesised_letter", "answer_is")
-)
+RULES = Extraction(number=("boxed", "last_number"), choice=("parenthesised_letter", "answer_is"))
 REPLIES = (1, 3, 5)
 
 
