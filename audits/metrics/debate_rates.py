@@ -24,6 +24,7 @@ NO_WRONG = "no agent was wrong before"
 NO_RIGHT = "no agent was right before"
 NO_AGENTS = "no configured agents"
 NO_RUNS = "no runs"
+NOT_RECORDED = "not recorded"
 NO_REVISION = "no revision round was opened"
 
 _NEVER_RAN = "the aggregator gave no outcome at round 0"
@@ -273,13 +274,19 @@ def plurality_by_round(panel: Panel) -> Iterator[Ratio]:
 
 
 def usage(panel: Panel) -> Iterator[Ratio]:
-    """Yield what a question cost on average, from the ledger."""
+    """Yield what a question cost on average, over the runs that recorded it."""
     for metric, name, by in USAGE_METRICS:
-        values = floats([getattr(run.usage, name) for run in panel.runs])
+        values = recorded(panel, name)
+        known = ~np.isnan(values)
         yield Ratio(
-            metric, values, np.ones(len(values)), NO_RUNS, by,
+            metric, np.where(known, values, 0.0), floats(known), NOT_RECORDED, by,
             aggs=("macro",), bounded=False, needs_check=False,
         )  # fmt: skip
+
+
+def recorded(panel: Panel, name: str) -> FloatArray:
+    """Return a field of the usage per run, NaN where the run did not record it."""
+    return floats([getattr(run.usage, name) for run in panel.runs])
 
 
 USAGE_METRICS: tuple[tuple[str, str, dict[str, str]], ...] = (

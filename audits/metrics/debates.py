@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from audits.metrics import debate_rates as rates
 from audits.metrics.comparisons import excess_ratios
 from audits.metrics.dependence_figures import dependence_figures, dependence_ratios
@@ -68,13 +70,17 @@ def _ratios(panel: Panel, aggregator: str, *, compared: bool) -> Iterator[Ratio]
 
 
 def _usage_totals(panel: Panel, settings: Settings) -> Iterator[Figure]:
-    """Yield the totals of the ledger over all runs."""
+    """Yield the totals of the ledger over all runs; null where a run did not record it."""
     questions = len(panel.question_ids)
     for metric, name, by in rates.USAGE_METRICS:
-        total = float(sum(getattr(run.usage, name) for run in panel.runs))
+        values = rates.recorded(panel, name)
+        missing = int(np.isnan(values).sum())
+        reason = f"{rates.NOT_RECORDED} by {missing} of {len(values)} runs" if missing else None
+        total = None if missing else float(values.sum())
         yield Figure(
-            metric, by=by, num=total, value=total, n_questions=questions, source=settings.source
-        )
+            metric, by=by, num=total, value=total, n_questions=questions, reason=reason,
+            source=settings.source,
+        )  # fmt: skip
 
 
 def _stratum_figures(

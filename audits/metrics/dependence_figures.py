@@ -115,7 +115,7 @@ def _with_interval(
         value=value,
         reason=None,
         ci=found.ci,
-        ci_method=METHOD,
+        ci_method=METHOD if found.ci else None,
         resamples=settings.resamples,
         seed=settings.seed,
         notes=notes,

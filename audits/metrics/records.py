@@ -63,18 +63,19 @@ class Usage:
 
     ``input_tokens`` includes the cached ones, ``output_tokens`` the reasoning ones.
     ``cost_microusd`` is settled; ``held_microusd`` is of unknown outcome and gives the upper end.
-    ``by_kind`` breaks the same counts down by kind of attempt.
+    ``by_kind`` breaks the same counts down by kind of attempt. None is what a debate that ran
+    elsewhere did not record: unknown, not nothing.
     """
 
-    calls: int = 0
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    output_tokens: int = 0
-    reasoning_tokens: int = 0
-    cost_microusd: int = 0
-    held_microusd: int = 0
-    overrun_microusd: int = 0
-    wall_seconds: float = 0.0
+    calls: int | None = 0
+    input_tokens: int | None = 0
+    cached_input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    reasoning_tokens: int | None = 0
+    cost_microusd: int | None = 0
+    held_microusd: int | None = 0
+    overrun_microusd: int | None = 0
+    wall_seconds: float | None = 0.0
     by_kind: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 

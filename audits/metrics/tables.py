@@ -7,7 +7,7 @@ import numpy as np
 
 from audits.metrics import dependence
 from audits.metrics.arrays import FloatArray
-from audits.metrics.debate_rates import aggregate_correct
+from audits.metrics.debate_rates import aggregate_correct, recorded
 from audits.metrics.dependence_figures import errors_at, moments_at
 from audits.metrics.figures import plain
 from audits.metrics.panel import Panel, build_panel
@@ -219,7 +219,7 @@ def _usage_by_kind(panel: Panel) -> dict[str, dict[str, int]]:
     return {kind: dict(sorted(counts.items())) for kind, counts in sorted(totals.items())}
 
 
-def _cost_range(panel: Panel) -> dict[str, int]:
+def _cost_range(panel: Panel) -> dict[str, object]:
     """Return what was settled, and that plus all that is held and may still be charged."""
-    low = sum(run.usage.cost_microusd for run in panel.runs)
-    return {"low": low, "high": low + sum(run.usage.held_microusd for run in panel.runs)}
+    low = float(recorded(panel, "cost_microusd").sum())
+    return {"low": plain(low), "high": plain(low + recorded(panel, "held_microusd").sum())}

@@ -335,6 +335,21 @@ def test_usage_is_a_total_and_a_mean_per_question() -> None:
     assert debate_tables(runs)["cost_range_microusd"] == {"low": 200, "high": 240}
 
 
+def test_usage_that_was_not_recorded_is_unknown_not_nothing() -> None:
+    known, unknown = trajectories([[1], [1]], [[1], [1]])
+    runs = [
+        replace(known, usage=Usage(calls=4)),
+        replace(unknown, usage=Usage(calls=None, cost_microusd=None)),
+    ]
+    figures = debate_figures(runs, settings=QUICK)
+    total = find(figures, "calls")
+    assert total.value is None
+    assert total.reason == "not recorded by 1 of 2 runs"
+    mean = find(figures, "calls", "macro")
+    assert (mean.value, mean.n_questions, mean.n_undefined) == (4, 1, 1)
+    assert debate_tables(runs)["cost_range_microusd"] == {"low": None, "high": None}
+
+
 def test_strata_are_shown_where_there_are_several() -> None:
     runs = [
         trajectory("q0", [[1], [1]], [1, 1], stratum="easy"),
