@@ -16,6 +16,8 @@ from django.db.models import QuerySet
 
 from debateweb.access import workspaces_of
 from debateweb.models import User
+from runs.bindings import from_json
+from runs.engine.ledger import Price
 from runs.engine.snapshots import initial_snapshot, restored_snapshot
 from runs.engine.types import (
     Answer,
@@ -62,13 +64,18 @@ def debate_sets_visible_to(user: User) -> QuerySet[DebateSet]:
 
 @dataclass(frozen=True)
 class ArmContext:
-    """What every round of an arm needs: its protocol and the models bound to its slots."""
+    """
+    What every round of an arm needs: its protocol and its models.
+
+    ``models`` is keyed by agent and, for calls that are no agent's, by slot. ``recorded_sets``
+    gives under the same keys the debate set whose replies a recorded model repeats.
+    """
 
     arm_id: int
     protocol: Protocol
     models: dict[str, ModelConfig]
-    agent_positions: dict[str, int]
-    recorded_sets: dict[str, int]  # Slot → id of the debate set whose replies it gives.
+    prices: dict[str, Price]
+    recorded_sets: dict[str, int]
 
 
 @lru_cache(maxsize=512)
@@ -76,14 +83,16 @@ def arm_context(arm_id: int) -> ArmContext:
     """Return the context of an arm. One query for the first round of a process."""
     arm = Arm.objects.select_related("protocol").get(pk=arm_id)
     protocol = Protocol.model_validate_json(arm.protocol.canonical)
+    bodies = {agent.id: arm.bindings.get(agent.id) for agent in protocol.agents}
+    for agent in protocol.agents:
+        bodies[agent.id] = bodies[agent.id] or arm.bindings[agent.model]
+    models = {key: from_json(body) for key, body in bodies.items()}
     return ArmContext(
         arm_id=arm_id,
         protocol=protocol,
-        models={slot: ModelConfig.from_json(body) for slot, body in arm.bindings.items()},
-        agent_positions={agent_id: i for i, agent_id in enumerate(protocol.agent_ids)},
-        recorded_sets={
-            slot: body["debate_set"] for slot, body in arm.bindings.items() if "debate_set" in body
-        },
+        models=models,
+        prices={key: config.price or Price.free() for key, config in models.items()},
+        recorded_sets={key: b["debate_set"] for key, b in bodies.items() if "debate_set" in b},
     )
 
 
@@ -155,7 +164,7 @@ def recorded_provider(
     debate = debates.filter(seed=seed).first() or debates.order_by("position").first()
     replies: dict[tuple[str, str, int], RecordedReply] = {}
     if debate is not None:
-        for agent_id, position in context.agent_positions.items():
+        for position, agent_id in enumerate(context.protocol.agent_ids):
             for t, reply in _recorded_turns(debate.body, position).items():
                 replies[question_hash, agent_id, t] = reply
     return RecordedProvider(replies)

@@ -140,3 +140,8 @@ def _by_rule(protocol: Protocol, seen: _Round) -> StopReason | None:
     if protocol.stopping.stable_candidates and not seen.changed:
         return StopReason.STABLE_CANDIDATES
     return None
+
+
+def after_overrun(*, t: int, overran: bool) -> Stop | None:
+    """Return the stop of a run whose calls used more than they had reserved (S31)."""
+    return Stop(StopReason.WORKER_BUDGET, {"t": t, "overran": True}) if overran else None

@@ -34,3 +34,9 @@ def protocol_preimage(protocol: Protocol) -> bytes:
 def protocol_hash(protocol: Protocol) -> str:
     """Return the hex SHA-256 that identifies the algorithm, whatever it is called."""
     return raw_digest(protocol_preimage(protocol))
+
+
+def canonical_text(protocol: Protocol) -> str:
+    """Return the canonical JSON of all that differs from the defaults, as it is stored."""
+    content = protocol.model_dump(mode="json", exclude_defaults=True)
+    return canonical_bytes({**content, "schema_version": protocol.schema_version}).decode()

@@ -193,7 +193,6 @@ class CommitDraft:
     recipients: Mapping[str, Sequence[str]] | None = None
     stop: Stop | None = None
     outcome: Outcome | None = None
-    model_changed: bool = False
 
 
 _COMMIT = """
@@ -204,7 +203,11 @@ WITH run AS (
         status = CASE WHEN %(stop_reason)s = '' THEN 'RUNNING' ELSE 'DONE' END,
         stop_reason = %(stop_reason)s, stop_observables = %(observables)s::jsonb,
         ended_at = CASE WHEN %(stop_reason)s = '' THEN NULL ELSE clock_timestamp() END,
-        model_changed = model_changed OR %(model_changed)s
+        -- A model that called itself by two names within a run raises a flag on it (S4).
+        model_changed = %(stop_reason)s <> '' AND EXISTS (
+            SELECT 1 FROM runs_attempt a JOIN runs_attemptoutcome o ON o.attempt_id = a.id
+            WHERE a.run_id = %(run)s AND o.model_version <> ''
+            GROUP BY a.model HAVING count(DISTINCT o.model_version) > 1)
     WHERE id = %(run)s AND fence = %(fence)s AND next_round = %(t)s AND status = 'RUNNING'
     RETURNING id, fence
 ), closed AS (
@@ -274,7 +277,6 @@ def commit(*, run_id: int, t: int, fence: int, draft: CommitDraft) -> None:
         "closes": draft.closes_epoch,
         "stop_reason": stop.reason.value if stop is not None else "",
         "observables": json.dumps(stop.observables if stop is not None else {}),
-        "model_changed": draft.model_changed,
         "states": json.dumps([_state(draft, v.state) for v in draft.verdicts if v.state]),
         "messages": json.dumps([_message(draft, v.state) for v in draft.verdicts if v.state]),
         "verdicts": json.dumps([_verdict(draft, v) for v in draft.verdicts]),

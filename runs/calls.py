@@ -1,0 +1,314 @@
+"""
+The calls of one round: written and paid for before they leave, persisted as they come back.
+
+The desk knows attempts, reservations and repetitions. It judges nothing: whether a reply is
+admitted and whether a call is made again is the engine's to say (S11, S31).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from queue import Empty
+from typing import Any
+
+from runs.engine.admission import admit
+from runs.engine.draws import Draws
+from runs.engine.hashing import raw_digest
+from runs.engine.ledger import Amount
+from runs.engine.retries import Ending, decide
+from runs.engine.types import CallPlan, CallResult, CallStatus, Question, Snapshot, Status, Verdict
+from runs.leases import Signal, Watch
+from runs.providers.base import Provider, ProviderReply
+from runs.providers.gateway import Gateway
+from runs.queries import ArmContext, recorded_provider
+from runs.services import finish, ledger, resume
+from runs.services.ledger import LeaseLostError
+from runs.services.rounds import Lease
+from runs.translation import attempt_draft, call_result, outcome_draft, provider_request
+
+
+@dataclass
+class Flight:
+    """One attempt that was sent and has not come back."""
+
+    attempt_id: int
+    call: CallPlan
+    ordinal: int
+    reserved: Amount
+    handle: Any = None
+
+
+@dataclass
+class Progress:
+    """What an agent has used up of its repetitions in this round."""
+
+    used: Counter[str] = field(default_factory=Counter)
+    next_ordinal: int = 0
+    last_attempt: int | None = None
+
+
+class CallDesk:
+    """The calls of one round under one lease."""
+
+    def __init__(
+        self,
+        *,
+        lease: Lease,
+        watch: Watch,
+        gateway: Gateway,
+        arm: ArmContext,
+        question: Question,
+        snapshot: Snapshot,
+        draws: Draws,
+        ends_at: float,
+    ) -> None:
+        """``ends_at`` is the end of the round on this process's monotonic clock (S10)."""
+        self.lease = lease
+        self.watch = watch
+        self.gateway = gateway
+        self.arm = arm
+        self.protocol = arm.protocol
+        self.question = question
+        self.snapshot = snapshot
+        self.draws = draws
+        self.ends_at = ends_at
+        self.results: list[CallResult] = []
+        self.skipped: list[str] = []
+        self.cancelled = False
+        self.overran = False
+        self._flights: dict[int, Flight] = {}
+        self._progress: dict[str, Progress] = {}
+        self._attempt_ids: dict[tuple[str, int], int] = {}
+        self._recorded_models: dict[int, Provider] = {}
+
+    @property
+    def remaining_seconds(self) -> float:
+        return self.ends_at - time.monotonic()
+
+    def restore(self, calls: Sequence[CallPlan]) -> None:
+        """Take over what an earlier worker left: its results count, its lost calls are held."""
+        planned = {call.agent_id: call for call in calls}
+        for past in resume.attempts_of_round(self.lease):
+            progress = self._progress_of(past.agent_id)
+            progress.next_ordinal = max(progress.next_ordinal, past.ordinal + 1)
+            progress.last_attempt = past.attempt_id
+            self._attempt_ids[past.agent_id, past.ordinal] = past.attempt_id
+            self.results.append(past.result(planned[past.agent_id]))
+
+    def call_all(self, calls: Sequence[CallPlan]) -> None:
+        """Reserve for the whole round at once, or agent by agent in a seeded order (S31)."""
+        wanted = [call for call in calls if not self._is_answered(call)]
+        if not wanted:
+            return
+        groups: Iterable[Sequence[CallPlan]] = [wanted]
+        if self.protocol.limits.round_reservation == "seeded_order":
+            order = self.draws.shuffled(wanted, t=self.lease.t, purpose="reservation")
+            groups = [[call] for call in order]
+        for group in groups:
+            if not self._send(group):
+                self.skipped.extend(call.agent_id for call in group)
+
+    def collect(self) -> None:
+        """Take results as they come, each persisted at once, until all are in or time is up."""
+        while self._flights and not self.cancelled:
+            try:
+                batch = [self.watch.inbox.get(timeout=max(self.remaining_seconds, 0.0))]
+            except Empty:
+                break
+            while not self.watch.inbox.empty():
+                batch.append(self.watch.inbox.get_nowait())
+            self._take(batch)
+        self._give_up()
+
+    def deciding_attempts(self, verdicts: Iterable[Verdict]) -> dict[str, int | None]:
+        """Return for each agent the attempt that its verdict is about: the admitted or the last."""
+        return {v.agent_id: self._deciding_attempt(v) for v in verdicts}
+
+    # Sending -----------------------------------------------------------------------------
+
+    def _send(self, calls: Sequence[CallPlan], *, delay_seconds: float = 0.0) -> bool:
+        """Write the attempts with their reservations, then hand the calls to the gateway."""
+        lease = self.lease
+        drafts = [self._draft(call) for call in calls]
+        made = ledger.reserve_attempts(
+            run_id=lease.run_id, t=lease.t, fence=lease.fence, worker=lease.worker, drafts=drafts
+        )
+        if made is None:
+            return False
+        for call, draft in zip(calls, drafts, strict=True):
+            attempt_id = made[draft.agent_id, draft.ordinal]
+            progress = self._progress_of(call.agent_id)
+            progress.next_ordinal = draft.ordinal + 1
+            progress.last_attempt = attempt_id
+            self._attempt_ids[call.agent_id, draft.ordinal] = attempt_id
+            flight = Flight(attempt_id, call, draft.ordinal, draft.reserve)
+            self._flights[attempt_id] = flight
+            flight.handle = self._submit(call, attempt_id, delay_seconds)
+        return True
+
+    def _draft(self, call: CallPlan) -> ledger.AttemptDraft:
+        progress = self._progress_of(call.agent_id)
+        return attempt_draft(
+            call,
+            model=self.arm.models[call.agent_id].name,
+            price=self.arm.prices[call.agent_id],
+            agent=self.protocol.agent(call.agent_id),
+            ordinal=progress.next_ordinal,
+            retry_of=progress.last_attempt,
+        )
+
+    def _submit(self, call: CallPlan, attempt_id: int, delay_seconds: float) -> Any:
+        config = self.arm.models[call.agent_id]
+        request = provider_request(
+            call,
+            config=config,
+            protocol=self.protocol,
+            question=self.question,
+            snapshot=self.snapshot,
+            draws=self.draws,
+            timeout_seconds=min(
+                float(self.protocol.limits.call_timeout_seconds), max(self.remaining_seconds, 0.0)
+            ),
+        )
+        return self.gateway.submit(
+            config,
+            request,
+            token=attempt_id,
+            results=self.watch.inbox,
+            not_before_seconds=delay_seconds,
+            provider=self._recorded_model(call.agent_id),
+        )
+
+    def _recorded_model(self, agent_id: str) -> Provider | None:
+        set_id = self.arm.recorded_sets.get(agent_id)
+        if set_id is None:
+            return None
+        if set_id not in self._recorded_models:
+            self._recorded_models[set_id] = recorded_provider(
+                debate_set_id=set_id,
+                question_id=self.lease.question_id,
+                question_hash=self.draws.question_hash,
+                seed=self.lease.seed,
+                context=self.arm,
+            )
+        return self._recorded_models[set_id]
+
+    # Results -----------------------------------------------------------------------------
+
+    def _take(self, batch: list[Any]) -> None:
+        came: list[tuple[Flight, ProviderReply]] = []
+        lease_lost = False
+        for item in batch:
+            if item is Signal.LEASE_LOST:
+                lease_lost = True
+            elif item is Signal.CANCELLED:
+                self.cancelled = True
+            else:
+                token, reply = item
+                flight = self._flights.pop(token, None)
+                if flight is not None:  # A second delivery of one call is nobody's any more.
+                    came.append((flight, reply))
+        self._persist(came)
+        if lease_lost:
+            self._leave_to_another()
+        for flight, reply in came:
+            self._after(flight, reply)
+
+    def _persist(self, came: list[tuple[Flight, ProviderReply]]) -> None:
+        outcomes = [
+            outcome_draft(
+                attempt_id=flight.attempt_id,
+                reply=reply,
+                reserved=flight.reserved,
+                price=self.arm.prices[flight.call.agent_id],
+            )
+            for flight, reply in came
+        ]
+        ended = ledger.record_outcomes(
+            run_id=self.lease.run_id, account_id=self.lease.account_id, outcomes=outcomes
+        )
+        late = [o for o in outcomes if o.attempt_id not in ended]
+        if late:  # Another worker ended these attempts: it holds the lease by now.
+            finish.record_late(self.lease, late)
+            self._leave_to_another()
+        self.overran |= any(o.settlement.overran for o in outcomes)
+
+    def _after(self, flight: Flight, reply: ProviderReply) -> None:
+        """Keep the result; call again where the protocol allows it and the money is there."""
+        call = flight.call
+        result = call_result(call, flight.ordinal, reply)
+        self.results.append(result)
+        invalid = self._is_invalid(call, result)
+        if (reply.status is CallStatus.SUCCEEDED and not invalid) or self.cancelled:
+            return
+        progress = self._progress_of(call.agent_id)
+        retry = decide(
+            allowed=self.protocol.retries,
+            used=progress.used,
+            ending=Ending(reply.status, reply.transient, invalid, reply.retry_after_seconds),
+            jitter=self.draws.uniform(
+                agent=call.agent_id, t=call.t, purpose="backoff", index=flight.ordinal
+            ),
+            remaining_seconds=self.remaining_seconds,
+        )
+        if retry is not None:
+            progress.used[retry.cause] += 1
+            self._send([call], delay_seconds=retry.delay_seconds)
+
+    def _is_invalid(self, call: CallPlan, result: CallResult) -> bool:
+        """Admission is asked here only where its answer could lead to another call."""
+        if result.status is not CallStatus.SUCCEEDED or not self.protocol.retries.invalid:
+            return False
+        return self._verdict(call, result).status is Status.INVALID
+
+    def _is_answered(self, call: CallPlan) -> bool:
+        mine = [r for r in self.results if r.agent_id == call.agent_id]
+        return any(r.status is CallStatus.SUCCEEDED for r in mine)
+
+    def _verdict(self, call: CallPlan, result: CallResult) -> Verdict:
+        return admit(
+            protocol=self.protocol,
+            question=self.question,
+            call=call,
+            result=result,
+            snapshot=self.snapshot,
+        )
+
+    def _give_up(self) -> None:
+        """End what is still in flight: its use is unknown, so its reservation is held (S31)."""
+        if not self._flights:
+            return
+        status, error = CallStatus.TIMEOUT, "round_deadline"
+        if self.cancelled:
+            status, error = CallStatus.CANCELLED, "cancelled"
+        came = []
+        for flight in self._flights.values():
+            was_sent = flight.handle.cancel()
+            reply = ProviderReply(
+                status=status, error_class=error, billed="maybe" if was_sent else "no"
+            )
+            came.append((flight, reply))
+            self.results.append(call_result(flight.call, flight.ordinal, reply))
+        self._flights.clear()
+        self._persist(came)
+
+    def _leave_to_another(self) -> None:
+        """The lease is gone: stop calling and change nothing else (S10)."""
+        for flight in self._flights.values():
+            flight.handle.cancel()
+        raise LeaseLostError(self.lease.run_id)
+
+    def _deciding_attempt(self, verdict: Verdict) -> int | None:
+        mine = [r for r in self.results if r.agent_id == verdict.agent_id]
+        if verdict.state is None:
+            ordinal = max((r.attempt for r in mine), default=None)
+        else:
+            wanted = verdict.state.raw_hash
+            ordinal = min(r.attempt for r in mine if raw_digest(r.raw) == wanted)
+        return None if ordinal is None else self._attempt_ids[verdict.agent_id, ordinal]
+
+    def _progress_of(self, agent_id: str) -> Progress:
+        return self._progress.setdefault(agent_id, Progress())

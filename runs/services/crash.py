@@ -1,0 +1,55 @@
+"""Runs whose round broke in our own code: given back, and ended after a few times (S14)."""
+
+from __future__ import annotations
+
+import logging
+
+from runs.engine.finish import final_outcome
+from runs.engine.snapshots import snapshot_at
+from runs.engine.types import Stop, StopReason
+from runs.queries import arm_context, question_by_id, snapshot_of_run
+from runs.services import finish, rounds, starting
+from runs.services.rounds import CommitDraft, Lease
+
+logger = logging.getLogger(__name__)
+
+
+def after_crash(lease: Lease) -> None:
+    """
+    Give a run back whose round broke, or end it with ``error`` after the allowed number.
+
+    A database that is away breaks rounds too: then nothing can be written here either, the
+    lease runs out, and the sweep rings again.
+    """
+    try:
+        crashes = rounds.release(lease, crashed=True)
+        if crashes is None or crashes < rounds.CRASHES_ALLOWED:
+            return
+        again = rounds.claim(run_id=lease.run_id, t=lease.t, worker=lease.worker)
+        if again is not None:
+            finish.commit_and_close(again, _error(again, crashes))
+            starting.after_run(lease.experiment_id)
+    except Exception:
+        logger.exception("run %s: could not be given back", lease.run_id)
+
+
+def _error(lease: Lease, crashes: int) -> CommitDraft:
+    protocol = arm_context(lease.arm_id).protocol
+    last = snapshot_of_run(run_id=lease.run_id, t=lease.t, agent_ids=protocol.agent_ids)
+    stop = Stop(StopReason.ERROR, {"t": lease.t, "crashes": crashes})
+    return CommitDraft(
+        next_round=lease.t,
+        snapshot_hash=last.snapshot_hash,
+        active=lease.active or (),
+        closes_epoch=False,
+        stop=stop,
+        outcome=final_outcome(
+            protocol=protocol,
+            question=question_by_id(lease.question_id),
+            zero=snapshot_at(last, 1) if lease.t > 0 else last,
+            last=last,
+            stop=stop,
+            t=max(lease.t - 1, 0),
+            run_seed=lease.seed,
+        ),
+    )

@@ -1,0 +1,261 @@
+"""
+From the arms of an experiment file to protocols with models, prices and bounds.
+
+Everything that could stop a run before its first call is found here, all of it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from debateweb.errors import InputError
+from debateweb.models import Workspace
+from runs import bindings
+from runs.engine.errors import EngineError
+from runs.engine.ledger import Price, reserve_bound
+from runs.engine.operators import refuse_unsupported
+from runs.experiment_file import ArmSpec, ExperimentSpec
+from runs.models import DebateSet, ModelEntry, Question, QuestionSet
+from runs.protocols import cost
+from runs.protocols.digest import protocol_hash
+from runs.protocols.presets import with_agents
+from runs.protocols.spec import Protocol
+from runs.providers.catalog import ModelConfig, missing, resolve
+from runs.providers.errors import ModelSpecError, UnknownModelError
+from runs.providers.models_yaml import load_models_yaml
+from runs.queries import engine_question
+from runs.services.protocols import find_protocol
+
+MODELS_FILE = "models.yaml"
+#: The display model's sizes where nothing is measured yet (docs/metrics.md, §9).
+TYPICAL_QUESTION_TOKENS = 300
+TYPICAL_ANSWER_TOKENS = 400
+
+
+@dataclass(frozen=True)
+class ArmDesign:
+    """
+    An arm ready to be stored. ``models`` is keyed as the file's: by slot or by agent.
+
+    Bounds are for one run, in micro-USD and tokens, over the longest of the questions.
+    """
+
+    name: str
+    protocol: Protocol
+    models: dict[str, ModelConfig]
+    debate_sets: dict[str, int]
+    branch_from: str | None
+    bound_microusd: int
+    bound_output_tokens: int
+
+    @property
+    def protocol_hash(self) -> str:
+        return protocol_hash(self.protocol)
+
+    @property
+    def bindings(self) -> dict[str, dict[str, Any]]:
+        found = {key: bindings.to_json(config) for key, config in self.models.items()}
+        for key, debate_set in self.debate_sets.items():
+            found[key]["debate_set"] = debate_set
+        return found
+
+    @property
+    def marked(self) -> str:
+        """What every output of this arm has to say: simulated, recorded, mixed or nothing."""
+        marks = {config.marked for config in self.models.values()}
+        if len(marks) > 1:
+            return "mixed"
+        return marks.pop()
+
+
+def design_arms(
+    *,
+    workspace: Workspace,
+    spec: ExperimentSpec,
+    question_set: QuestionSet,
+    questions: Sequence[Question],
+    folder: Path,
+    environ: Mapping[str, str],
+) -> list[ArmDesign]:
+    """Return every arm, ready to be stored. Raises InputError with one line for each fault."""
+    table = model_table(workspace, folder, environ)
+    designer = _Designer(workspace, spec, question_set, questions, folder, environ, table)
+    for place, arm in enumerate(spec.arms):
+        designer.add(f"arms[{place}]", arm)
+    if designer.faults:
+        raise InputError("\n".join(dict.fromkeys(designer.faults)))
+    return list(designer.designs.values())
+
+
+def model_table(
+    workspace: Workspace, folder: Path, environ: Mapping[str, str]
+) -> dict[str, ModelConfig]:
+    """Return the models known here: ``models.yaml`` beside the file, over the workspace's table."""
+    table: dict[str, ModelConfig] = {}
+    for entry in ModelEntry.objects.filter(workspace=workspace).order_by("version"):
+        table[entry.name] = bindings.from_json(entry.body)
+    path = folder / MODELS_FILE
+    if path.is_file():
+        table |= load_models_yaml(path.read_text(encoding="utf-8"), str(path), environ)
+    return table
+
+
+class _Designer:
+    """Collects designs and faults, arm by arm; a later arm may refer to an earlier one."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        spec: ExperimentSpec,
+        question_set: QuestionSet,
+        questions: Sequence[Question],
+        folder: Path,
+        environ: Mapping[str, str],
+        table: Mapping[str, ModelConfig],
+    ) -> None:
+        self.workspace = workspace
+        self.spec = spec
+        self.question_set = question_set
+        self.questions = [engine_question(q) for q in questions]
+        self.folder = folder
+        self.environ = environ
+        self.table = table
+        self.faults: list[str] = []
+        self.designs: dict[str, ArmDesign] = {}
+
+    def add(self, where: str, arm: ArmSpec) -> None:
+        models, debate_sets = self._models(where, arm)
+        protocol = self._protocol(where, arm, models)
+        if protocol is None or models is None:
+            return
+        self._check_slots(where, arm, protocol, models)
+        self._check_branch(where, arm, protocol)
+        prices = {key: config.price or Price.free() for key, config in models.items()}
+        bound = cost.bound(protocol, self._sizes(protocol))
+        self.designs[arm.name] = ArmDesign(
+            name=arm.name,
+            protocol=protocol,
+            models=models,
+            debate_sets=debate_sets,
+            branch_from=arm.branch_from.arm if arm.branch_from is not None else None,
+            bound_microusd=_money(bound, prices),
+            bound_output_tokens=bound.output_tokens,
+        )
+
+    def _protocol(
+        self, where: str, arm: ArmSpec, models: Mapping[str, ModelConfig] | None
+    ) -> Protocol | None:
+        try:
+            protocol = find_protocol(
+                workspace=self.workspace, name=arm.protocol, folder=self.folder
+            )
+            refuse_unsupported(protocol)
+            if arm.agents is not None:
+                protocol = with_agents(protocol, arm.agents)
+            if arm.match is not None and models is not None:
+                protocol = with_agents(protocol, self._matched(arm, protocol, models))
+        except (InputError, EngineError, ValueError) as exc:
+            self.faults.append(f"{where}.protocol: {exc}")
+            return None
+        return protocol
+
+    def _matched(
+        self, arm: ArmSpec, protocol: Protocol, models: Mapping[str, ModelConfig]
+    ) -> int:
+        """Return the number of samples that use what the matched arm is expected to use."""
+        if arm.match is None or arm.match.arm not in self.designs:
+            raise InputError("the arm that it is matched to has faults of its own")
+        target = self.designs[arm.match.arm]
+        return cost.match_samples(
+            _expected(target.protocol),
+            _expected(with_agents(protocol, 1)),
+            by=arm.match.by,
+            target_prices=_slot_prices(target.protocol, target.models),
+            sample_prices=_slot_prices(protocol, models),
+        )
+
+    def _models(
+        self, where: str, arm: ArmSpec
+    ) -> tuple[dict[str, ModelConfig] | None, dict[str, int]]:
+        models: dict[str, ModelConfig] = {}
+        debate_sets: dict[str, int] = {}
+        for key, name in self.spec.models_of(arm.name).items():
+            at = f"{where}.models.{key}"
+            try:
+                config = resolve(name, self.table, self.environ)
+            except (UnknownModelError, ModelSpecError) as exc:
+                self.faults.append(f"{at}: {exc}")
+                continue
+            self.faults += missing(config, self.environ)
+            most = min(config.max_concurrency, self.spec.concurrency)
+            models[key] = replace(config, max_concurrency=most)
+            if config.path == "recorded":
+                self._recorded(at, key, config.upstream_name, debate_sets)
+        return models or None, debate_sets
+
+    def _recorded(self, at: str, key: str, name: str, debate_sets: dict[str, int]) -> None:
+        found = DebateSet.objects.filter(workspace=self.workspace, name=name).first()
+        if found is None:
+            self.faults.append(f"{at}: there is no imported debate set {name!r}")
+        elif found.question_set_id != self.question_set.pk:
+            self.faults.append(f"{at}: {name!r} answers other questions than {self.spec.questions!r}")
+        else:
+            debate_sets[key] = found.pk
+
+    def _check_slots(
+        self, where: str, arm: ArmSpec, protocol: Protocol, models: Mapping[str, ModelConfig]
+    ) -> None:
+        known = {*protocol.model_slots, *protocol.agent_ids}
+        for key in models:
+            if key not in known:
+                self.faults.append(
+                    f"{where}.models.{key}: {arm.protocol} has no slot and no agent of that name"
+                )
+        for agent in protocol.agents:
+            if agent.model not in models and agent.id not in models:
+                self.faults.append(f"{where}.models: no model for slot {agent.model!r}")
+
+    def _check_branch(self, where: str, arm: ArmSpec, protocol: Protocol) -> None:
+        if arm.branch_from is None or arm.branch_from.arm not in self.designs:
+            return
+        source = self.designs[arm.branch_from.arm].protocol
+        if source.agent_ids != protocol.agent_ids:
+            self.faults.append(
+                f"{where}.branch_from: agents {', '.join(protocol.agent_ids)} cannot take over the "
+                f"answers of {', '.join(source.agent_ids)}"
+            )
+
+    def _sizes(self, protocol: Protocol) -> cost.Sizes:
+        found = [cost.Sizes.of(protocol, q, q.evidence) for q in self.questions]
+        names = cost.Sizes.__dataclass_fields__
+        return cost.Sizes(**{name: max(getattr(s, name) for s in found) for name in names})
+
+
+def _expected(protocol: Protocol) -> cost.Expected:
+    return cost.expected(
+        protocol, q_tokens=TYPICAL_QUESTION_TOKENS, a_tokens=TYPICAL_ANSWER_TOKENS
+    )
+
+
+def _slot_prices(protocol: Protocol, models: Mapping[str, ModelConfig]) -> dict[str, Price]:
+    """Return prices by slot; an agent's own model stands for its slot where that has none."""
+    prices: dict[str, Price] = {}
+    for agent in protocol.agents:
+        config = models.get(agent.model) or models.get(agent.id)
+        if config is not None:
+            prices.setdefault(agent.model, config.price or Price.free())
+    return prices
+
+
+def _money(bound: cost.Bound, prices: Mapping[str, Price]) -> int:
+    total = bound.final_microusd
+    for call in bound.per_call:
+        price = prices.get(call.agent_id) or prices.get(call.slot) or Price.free()
+        one = reserve_bound(
+            input_token_bound=call.input_tokens, max_output_tokens=call.output_tokens, price=price
+        )
+        total += call.attempts * one.microusd
+    return total

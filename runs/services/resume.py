@@ -1,0 +1,101 @@
+"""What a worker finds of a round that another one began (S33)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runs.engine.ledger import Amount, Settlement
+from runs.engine.types import CallPlan, CallResult, CallStatus
+from runs.models import Attempt, AttemptOutcome
+from runs.services.ledger import OutcomeDraft, record_outcomes
+from runs.services.rounds import Lease
+
+LOST_WORKER = "lost_worker"
+
+
+@dataclass(frozen=True, slots=True)
+class PastAttempt:
+    """An attempt of this round that has ended, made by whichever worker."""
+
+    attempt_id: int
+    agent_id: str
+    ordinal: int
+    parent_version: int
+    request_digest: str
+    status: str
+    raw: bytes
+    finish_reason: str
+    error_class: str
+
+    def result(self, call: CallPlan) -> CallResult:
+        """Return it as admission sees it."""
+        return CallResult(
+            agent_id=self.agent_id,
+            t=call.t,
+            status=CallStatus(self.status),
+            attempt=self.ordinal,
+            raw=self.raw,
+            finish_reason=self.finish_reason,
+            error_class=self.error_class,
+            request_digest=self.request_digest,
+            parent_version=self.parent_version,
+        )
+
+
+def attempts_of_round(lease: Lease) -> list[PastAttempt]:
+    """
+    Return the ended attempts of the lease's round; those in flight at the loss end here.
+
+    Nobody knows whether a lost call was served: its reservation stays held (S31).
+    """
+    attempts = list(Attempt.objects.filter(run_id=lease.run_id, t=lease.t).order_by("pk"))
+    ended = _outcomes(attempts)
+    lost = [a for a in attempts if a.pk not in ended and a.fence < lease.fence]
+    if lost:
+        record_outcomes(
+            run_id=lease.run_id,
+            account_id=lease.account_id,
+            outcomes=[_lost(attempt) for attempt in lost],
+        )
+        ended = _outcomes(attempts)
+    return [_past(a, ended[a.pk]) for a in attempts if a.pk in ended]
+
+
+def _outcomes(attempts: list[Attempt]) -> dict[int, AttemptOutcome]:
+    rows = AttemptOutcome.objects.filter(attempt__in=attempts, late=False)
+    return {row.attempt_id: row for row in rows}
+
+
+def _lost(attempt: Attempt) -> OutcomeDraft:
+    reserved = Amount(attempt.reserved_microusd, attempt.reserved_output_tokens)
+    return OutcomeDraft(
+        attempt_id=attempt.pk,
+        status=CallStatus.CANCELLED.value,
+        raw=b"",
+        finish_reason="",
+        error_class=LOST_WORKER,
+        error_detail="the worker that made this call is gone",
+        input_tokens=None,
+        cached_tokens=None,
+        output_tokens=None,
+        reasoning_tokens=None,
+        cost_microusd=None,
+        latency_milliseconds=None,
+        queued_milliseconds=None,
+        model_version="",
+        settlement=Settlement(hold=reserved),
+    )
+
+
+def _past(attempt: Attempt, outcome: AttemptOutcome) -> PastAttempt:
+    return PastAttempt(
+        attempt_id=attempt.pk,
+        agent_id=attempt.agent_id,
+        ordinal=attempt.ordinal,
+        parent_version=attempt.parent_version,
+        request_digest=attempt.request_digest,
+        status=outcome.status,
+        raw=bytes(outcome.raw),
+        finish_reason=outcome.finish_reason,
+        error_class=outcome.error_class,
+    )

@@ -1,0 +1,33 @@
+"""The sweep: what a dead worker or a lost message left is rung for again (S33)."""
+
+from __future__ import annotations
+
+from runs.dispatch import ring
+from runs.models import Experiment, ExperimentStatus, Run, RunStatus
+from runs.services import rounds, starting
+
+#: Rings of one sweep; the next one follows seconds later.
+MOST_RINGS = 200
+
+
+def sweep() -> int:
+    """Ring for due runs and fill up the windows of experiments; returns the number of rings."""
+    due = rounds.due_again(most=MOST_RINGS)
+    for run_id, t in due:
+        ring(run_id, t)
+    count = len(due)
+    for experiment_id in _unfinished():
+        for run_id, t in starting.start_runs(experiment_id=experiment_id):
+            ring(run_id, t)
+            count += 1
+    return count
+
+
+def _unfinished() -> list[int]:
+    """Return experiments that run, and cancelled ones with runs that have not ended yet."""
+    running = Experiment.objects.filter(status=ExperimentStatus.RUNNING)
+    left = Run.objects.filter(
+        status=RunStatus.PENDING, experiment__status=ExperimentStatus.CANCELLED
+    )
+    ids = set(running.values_list("pk", flat=True))
+    return sorted(ids | set(left.values_list("experiment_id", flat=True).distinct()))
