@@ -17,7 +17,7 @@ from runs.importers.faults import FaultLog, shown
 from runs.importers.fields import Fields
 from runs.importers.question_sets import gsm8k_gold
 from runs.importers.records import AgentRecord, DebateRecord, QuestionRecord, TurnRecord
-from runs.importers.references import letter_index, number_problem
+from runs.importers.references import choices_problem, letter_index, number_problem
 from runs.importers.rows import json_rows, parsed_members
 from runs.importers.sources import Source
 
@@ -115,6 +115,8 @@ def _du_question(fields: Fields, key: str, gold: Any) -> QuestionRecord | None:
     if letter_index(gold, len(choices)) is None:
         fields.fault("value[1]", "is neither a solution with #### n nor the letter of a choice")
         return None
+    if problem := choices_problem(choices):
+        fields.fault("question", f"as a choice {problem}")
     return QuestionRecord(record_id, key, (gold.strip(),), "choice", choices=choices)
 
 
@@ -122,13 +124,14 @@ def choices_in(prompt: str) -> tuple[str, ...]:
     """Return the texts of the choices that a prompt lists as ``A) …, B) …``."""
     listed = _AFTER_OPTIONS.sub("", prompt)
     marks = _consecutive_marks(listed)
-    ends = [start for start, _ in marks[1:]] + [len(listed)]
-    return tuple(
+    ends = [start for start, _ in marks][1:]
+    # A comma parts one option from the next; after the last it is the option's own.
+    inner = [
         listed[begin:end].rstrip().removesuffix(",").strip()
-        if end < len(listed)
-        else listed[begin:end].strip()
-        for (_, begin), end in zip(marks, ends, strict=True)
-    )
+        for (_, begin), end in zip(marks, ends, strict=False)
+    ]
+    last = [listed[begin:].strip() for _, begin in marks[-1:]]
+    return (*inner, *last)
 
 
 def _consecutive_marks(text: str) -> list[tuple[int, int]]:

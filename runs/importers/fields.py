@@ -35,9 +35,11 @@ class Fields:
         self._path = path
         self._seen: set[str] = set()
         self._faults_before = log.total
+        self._muted = False
         self.data: dict[str, Any] = data if isinstance(data, dict) else {}
         if not isinstance(data, dict):
             self.fault("", f"must be an object, not {shown(data)}")
+            self._muted = True  # That every key is missing too is no news.
 
     @property
     def clean(self) -> bool:
@@ -45,7 +47,8 @@ class Fields:
         return self._log.total == self._faults_before
 
     def fault(self, key: str, message: str) -> None:
-        self._log.add(self.line, self._name(key), message)
+        if not self._muted:
+            self._log.add(self.line, self._name(key), message)
 
     def _name(self, key: str) -> str:
         return ".".join(part for part in (self._path, key) if part) or "row"

@@ -124,8 +124,9 @@ def _check_same_question(
     question: QuestionRecord, line: int, log: FaultLog, seen: dict[str, tuple[int, str]]
 ) -> None:
     """One question_id is one question: otherwise clusters and pairs would be wrong."""
-    first_line, first_hash = seen.setdefault(question.id, (line, record_hash(question)))
-    if first_hash != record_hash(question):
+    own_hash = record_hash(question)
+    first_line, first_hash = seen.setdefault(question.id, (line, own_hash))
+    if first_hash != own_hash:
         message = f"{shown(question.id)} is another question than on line {first_line}"
         log.add(line, "question_id", message)
 
@@ -149,11 +150,11 @@ def guess_format(path: str, head: bytes) -> str:
     return "csv"
 
 
-def _guess_json(text: str) -> str:
-    if '"ground_truth"' in text and '"solution"' in text:
+def _guess_json(line: str) -> str:
+    if '"ground_truth"' in line and '"solution"' in line:
         return "gsm8k_solutions"
-    if '"answer"' in text and "####" in text and '"answer_type"' not in text:
-        return "gsm8k" if text.startswith('{"question"') else "du"
-    if '[[[{"role"' in text.replace(" ", ""):
+    if '[[[{"role"' in line.replace(" ", ""):
         return "du"
+    if line.startswith('{"question"') and '"answer"' in line and "####" in line:
+        return "gsm8k"
     return "jsonl"
