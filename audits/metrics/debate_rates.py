@@ -24,6 +24,7 @@ NO_WRONG = "no agent was wrong before"
 NO_RIGHT = "no agent was right before"
 NO_AGENTS = "no configured agents"
 NO_RUNS = "no runs"
+NO_AGGREGATE = "no run has an outcome of this aggregator"
 NOT_RECORDED = "not recorded"
 NO_REVISION = "no revision round was opened"
 
@@ -34,12 +35,12 @@ def aggregate_correct(panel: Panel, aggregator: str, t: int) -> tuple[FloatArray
     """Return (z, defined), both [runs].
 
     At round 0 z is undefined where the aggregator was not run; at the end a run without an
-    outcome counts as wrong.
+    outcome counts as wrong. An aggregator that no run of the condition used is never defined.
     """
     outcome = panel.outcomes.get(aggregator)
     if outcome is None:
         runs = len(panel.runs)
-        return np.zeros(runs), np.full(runs, t != 0)
+        return np.zeros(runs), np.zeros(runs, dtype=np.bool_)
     defined = outcome.ran[:, t] if t == 0 else np.ones(len(panel.runs), dtype=np.bool_)
     return floats(outcome.correct[:, t]), defined
 
@@ -48,10 +49,10 @@ def accuracy(panel: Panel, aggregator: str) -> Iterator[Ratio]:
     """Yield accuracy at 0 and T, and the change between the same aggregator's two outcomes."""
     by = {"aggregator": aggregator}
     at_0, ran_at_0 = aggregate_correct(panel, aggregator, 0)
-    at_end, _ = aggregate_correct(panel, aggregator, -1)
-    always, started = np.ones(len(panel.runs)), floats(ran_at_0)
+    at_end, ran = aggregate_correct(panel, aggregator, -1)
+    started = floats(ran_at_0)
     yield Ratio("accuracy_0", at_0 * started, started, _NEVER_RAN, by, aggs=(None,))
-    yield Ratio("accuracy_T", at_end, always, NO_RUNS, by, aggs=(None,))
+    yield Ratio("accuracy_T", at_end, floats(ran), NO_AGGREGATE, by, aggs=(None,))
     change = (at_end - at_0) * started
     yield Ratio("accuracy_change", change, started, _NEVER_RAN, by, aggs=(None,), signed=True)
 
@@ -195,24 +196,25 @@ def unanimous_accuracy(panel: Panel, aggregator: str) -> Iterator[Ratio]:
 def minority_fates(panel: Panel, aggregator: str) -> Iterator[Ratio]:
     """Yield what became of the questions by how many agents were right at the start."""
     right = _count(panel.correct[:, 0] & panel.configured)
-    z, _ = aggregate_correct(panel, aggregator, -1)
+    z, ran = aggregate_correct(panel, aggregator, -1)
     won = np.asarray(z == 1)
     minority = is_minority(right, panel.agents)
+    judged = minority & ran
     by = {"aggregator": aggregator}
-    none_right = np.asarray((panel.agents > 0) & (right == 0))
+    none_right = np.asarray((panel.agents > 0) & (right == 0) & ran)
     no_minority = "no question with a right minority"
     yield _share("all_wrong_rescued", won, none_right, "every question had a right agent", by)
-    yield _share("correct_minority_lost", ~won, minority, no_minority, by)
-    yield _share("minority_won", won, minority, no_minority, by)
-    majority = is_majority(right, panel.agents)
+    yield _share("correct_minority_lost", ~won, judged, no_minority, by)
+    yield _share("minority_won", won, judged, no_minority, by)
+    majority = is_majority(right, panel.agents) & ran
     yield _share("majority_lost", ~won, majority, "no question with a right majority", by)
-    half = is_half(right, panel.agents)
+    half = is_half(right, panel.agents) & ran
     no_half = "no question with exactly half right"
     yield _share("correct_minority_lost", ~won, half, no_half, by | {"variant": "half"})
     gone = np.asarray(~(panel.correct[:, -1] & panel.configured).any(axis=1))
     variant = {"variant": "no_final_candidate"}
     yield _share("correct_minority_lost", gone, minority, no_minority, variant)
-    yield from _lost_by_plurality(panel, ~won, minority, by)
+    yield from _lost_by_plurality(panel, ~won, judged, by)
 
 
 def _lost_by_plurality(
@@ -233,18 +235,21 @@ def abstention(panel: Panel, aggregator: str) -> Iterator[Ratio]:
     """Yield coverage, error among the answered, and the shares of each way not to answer."""
     by = {"aggregator": aggregator}
     outcome = panel.outcomes.get(aggregator) or _nothing(panel)
+    every = np.full(len(panel.runs), float(aggregator in panel.outcomes))
     answered, wrong = outcome.answered[:, -1], ~outcome.correct[:, -1]
     abstained = outcome.abstained[:, -1] & ~answered
     unresolved = outcome.unresolved[:, -1] & ~abstained
-    every = np.ones(len(panel.runs))
-    yield Ratio("coverage", floats(answered), every, NO_RUNS, by, aggs=(None,), needs_check=False)
+    yield Ratio(
+        "coverage", floats(answered), every, NO_AGGREGATE, by, aggs=(None,), needs_check=False
+    )
     yield _share("error_given_answered", wrong, answered, "nobody answered", by)
     for metric, mask in (
         ("abstained", abstained),
         ("failed", ~answered & ~abstained & ~unresolved),
         ("unresolved", unresolved),
     ):
-        yield Ratio(metric, floats(mask), every, NO_RUNS, by, aggs=(None,), needs_check=False)
+        num = floats(mask) * every
+        yield Ratio(metric, num, every, NO_AGGREGATE, by, aggs=(None,), needs_check=False)
 
 
 def candidates_and_loss(panel: Panel) -> Iterator[Ratio]:

@@ -1,5 +1,6 @@
 """The rows of one condition as arrays, with every state carried forward to the last round."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -205,13 +206,23 @@ def _outcomes(runs: Sequence[RunRow], aggregator: str, times: int) -> Outcomes:
     shape = (len(runs), times)
     flags = {name: np.zeros(shape, dtype=np.bool_) for name in Outcomes.__slots__}
     for r, run in enumerate(runs):
-        rows = [row for row in run.outcomes if row.aggregator == aggregator and 0 <= row.t < times]
+        rows = [row for row in run.outcomes if row.aggregator == aggregator]
+        _refuse_misplaced(run, rows)
         for row in sorted(rows, key=lambda row: row.t):
             # The last outcome stands for the rounds this question did not need.
             until = times if row.t == max(other.t for other in rows) else row.t + 1
             for name, value in _outcome_flags(row).items():
                 flags[name][r, row.t : until] = value
     return Outcomes(**flags)
+
+
+def _refuse_misplaced(run: RunRow, rows: Sequence[OutcomeRow]) -> None:
+    """An outcome of a round that was not opened, or a second one, would silently win or vanish."""
+    for t, count in Counter(row.t for row in rows).items():
+        if not 0 <= t < max(run.rounds_opened, 1):
+            raise BadRowError(run.run_key, f"an outcome at t={t} of {run.rounds_opened} rounds")
+        if count > 1:
+            raise BadRowError(run.run_key, f"two outcomes of {rows[0].aggregator} at t={t}")
 
 
 def _outcome_flags(row: OutcomeRow) -> dict[str, bool]:

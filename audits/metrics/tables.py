@@ -115,13 +115,13 @@ def _fates(panel: Panel, aggregator: str) -> Table:
     """Count runs by agents, number right at the start, and the aggregate before and after."""
     right = (panel.correct[:, 0] & panel.configured).sum(axis=1)
     z_0, ran = aggregate_correct(panel, aggregator, 0)
-    z_end, _ = aggregate_correct(panel, aggregator, -1)
+    z_end, ran_to_end = aggregate_correct(panel, aggregator, -1)
     cells = Counter(
         (int(n), int(k), int(z) if known else None, int(end))
-        for n, k, z, known, end, scored in zip(
-            panel.agents, right, z_0, ran, z_end, panel.scored, strict=True
+        for n, k, z, known, end, use in zip(
+            panel.agents, right, z_0, ran, z_end, panel.scored & ran_to_end, strict=True
         )
-        if scored
+        if use
     )
     return [
         {"agents": n, "right": k, "z_0": z, "z_T": end, "n": count}

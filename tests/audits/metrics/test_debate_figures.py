@@ -318,6 +318,24 @@ def test_every_aggregator_is_shown_on_the_same_candidates() -> None:
     assert [row["tied"] for row in table if row["aggregator"] == "plurality"] == [1, 1]
 
 
+def test_a_condition_that_was_never_aggregated_has_no_accuracy_of_an_aggregate() -> None:
+    figures = debate_figures(trajectories([[1, 0, 0]], [[1, 0, 0]]), settings=QUICK)
+    reason = "no run has an outcome of this aggregator"
+    assert find(figures, "accuracy_T").reason == reason
+    assert find(figures, "coverage").reason == reason
+    assert find(figures, "correct_minority_lost", "pooled").value is None
+    assert find(figures, "agent_accuracy_T", "pooled").value == pytest.approx(1 / 3)
+
+
+def test_a_run_without_an_outcome_counts_as_wrong_where_others_have_one() -> None:
+    runs = [trajectory("q0", [[1], [1]], [1, 1]), trajectory("q1", [[1], [1]])]
+    figures = debate_figures(runs, settings=QUICK)
+    assert find(figures, "accuracy_T").value == 0.5
+    assert find(figures, "failed").value == 0.5
+    start = find(figures, "accuracy_0")
+    assert (start.value, start.n_questions, start.n_undefined) == (1, 1, 1)
+
+
 def test_oscillators_cross_at_least_twice() -> None:
     runs = [trajectory("q0", [[0, 0, 1], [1, 1, 0], [0, 1, 0]])]
     oscillators = find(debate_figures(runs, settings=QUICK), "oscillators", "pooled")
@@ -380,6 +398,11 @@ def test_rows_that_contradict_their_run_are_refused_in_one_line() -> None:
         debate_figures([run("q", [state("a", 0, True, status="LOST")])])
     with pytest.raises(BadRowError, match="two rows of a at t=0"):
         debate_figures([run("q", [state("a", 0, True), state("a", 0, True)])])
+    with pytest.raises(BadRowError, match="outcome at t=2 of 2 rounds"):
+        debate_figures([trajectory("q0", [[1], [1]], [1, 1, 1])])
+    twice = [outcome(0, 1), outcome(0, 0)]
+    with pytest.raises(BadRowError, match="two outcomes of plurality at t=0"):
+        debate_figures([run("q", [state("a", 0, True)], twice)])
     with pytest.raises(BadRowError, match="in two families"):
         debate_figures(
             [trajectory("q0", [[1]], family="f"), trajectory("q0", [[1]], seed=2, family="g")]
