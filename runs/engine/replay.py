@@ -42,6 +42,7 @@ from runs.protocols.digest import protocol_hash
 from runs.protocols.spec import Protocol
 
 _SHOWN_CHARS = 300
+_BEFORE_CHARS = 60
 
 #: Stops that a host may declare even of a round after which the engine would have stopped.
 _OVERRIDES = frozenset((StopReason.CANCELLED, StopReason.ERROR))
@@ -317,9 +318,19 @@ def _compare_parts(
 
 def _compare(where: str, field: str, stored: Any, recomputed: Any) -> Iterator[Disagreement]:
     if stored != recomputed:
-        yield Disagreement(where, field, _shown(stored), _shown(recomputed))
+        left, right = (str(v) if isinstance(v, str) else repr(v) for v in (stored, recomputed))
+        start = _first_difference(left, right)
+        yield Disagreement(where, field, _shown(left, start), _shown(right, start))
 
 
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}… ({len(text)} characters)"
+def _first_difference(left: str, right: str) -> int:
+    both = min(len(left), len(right))
+    return next((i for i in range(both) if left[i] != right[i]), both)
+
+
+def _shown(text: str, start: int) -> str:
+    """Cut a long value to what surrounds the first difference."""
+    if len(text) <= _SHOWN_CHARS:
+        return text
+    begin = max(0, start - _BEFORE_CHARS)
+    return f"…{text[begin : begin + _SHOWN_CHARS]}… (from character {begin} of {len(text)})"

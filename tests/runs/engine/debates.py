@@ -138,7 +138,7 @@ def _record(
     )
 
 
-REPLIES = (
+REPLIES: tuple[str | bytes, ...] = (
     "Six sevens are 42.\nFinal answer: 42",
     "I count 41.\nFinal answer: 41",
     "Final answer: 40",
@@ -176,10 +176,10 @@ def _outcome(draw: st.DrawFn, call: CallPlan, attempt: int) -> CallResult:
     return replace(result, t=result.t + 1) if stray == "epoch" else result
 
 
-def drawn(draw: st.DrawFn) -> Script:
+def drawn(data: st.DataObject) -> Script:
     """Return a script that draws every outcome."""
 
     def script(plan: RoundPlan) -> list[CallResult]:
-        return [result for call in plan.calls for result in draw(outcomes(call))]
+        return [result for call in plan.calls for result in data.draw(outcomes(call))]
 
     return script

@@ -192,7 +192,7 @@ def test_a_state_changes_only_by_admission_and_by_one_version(
 
 @given(data=st.data())
 def test_versions_of_a_whole_debate_are_an_unbroken_chain(data: st.DataObject) -> None:
-    record = debate(protocol(rounds=3), drawn(data.draw))
+    record = debate(protocol(rounds=3), drawn(data))
     states = [s for stored in record.rounds for s in stored.states]
     for agent_id in ABC:
         own = [s for s in states if s.agent_id == agent_id]
