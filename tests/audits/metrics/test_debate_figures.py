@@ -4,10 +4,7 @@ import pytest
 
 from audits.metrics import Settings, debate_figures, debate_tables
 from audits.metrics.errors import (
-    BadRowError,
     DifferentStartError,
-    DuplicateRunError,
-    MixedConditionsError,
     QuestionSetsDifferError,
 )
 from audits.metrics.records import RunRow, Usage
@@ -384,26 +381,3 @@ def test_a_sequential_start_has_no_independent_errors() -> None:
     assert "sequentially" in (find(figures, "rho_cov", by={"at": "0"}).reason or "")
     assert "sequentially" in (find(figures, "within_run_dependence").reason or "")
     assert find(figures, "accuracy_0").reason == "the aggregator gave no outcome at round 0"
-
-
-def test_rows_that_contradict_their_run_are_refused_in_one_line() -> None:
-    good = trajectory("q0", [[1], [1]])
-    with pytest.raises(DuplicateRunError):
-        debate_figures([good, good])
-    with pytest.raises(MixedConditionsError, match="alone, debate"):
-        debate_figures([good, trajectory("q0", [[1]], condition="alone")])
-    with pytest.raises(BadRowError, match="agent z is not configured"):
-        debate_figures([run("q", [state("z", 0, True)], agents=["a"])])
-    with pytest.raises(BadRowError, match="LOST is not a status"):
-        debate_figures([run("q", [state("a", 0, True, status="LOST")])])
-    with pytest.raises(BadRowError, match="two rows of a at t=0"):
-        debate_figures([run("q", [state("a", 0, True), state("a", 0, True)])])
-    with pytest.raises(BadRowError, match="outcome at t=2 of 2 rounds"):
-        debate_figures([trajectory("q0", [[1], [1]], [1, 1, 1])])
-    twice = [outcome(0, 1), outcome(0, 0)]
-    with pytest.raises(BadRowError, match="two outcomes of plurality at t=0"):
-        debate_figures([run("q", [state("a", 0, True)], twice)])
-    with pytest.raises(BadRowError, match="in two families"):
-        debate_figures(
-            [trajectory("q0", [[1]], family="f"), trajectory("q0", [[1]], seed=2, family="g")]
-        )

@@ -13,6 +13,8 @@ from audits.metrics.records import STATUSES, StateRow, Usage
 from tests.audits.metrics.builders import find, outcome, run, state
 
 QUICK = Settings(resamples=50)
+#: Figures of a whole condition on a busy machine take longer than a unit of pure code may.
+any_debate = settings(max_examples=40, deadline=None)
 FAILURES = ("INVALID", "TIMEOUT", "FAILED", "SKIPPED_BUDGET", "NOT_SCHEDULED")
 
 
@@ -50,6 +52,7 @@ def points(figures: list[Figure]) -> dict[str, float | None]:
     return {json.dumps([f.metric, f.agg, f.round, sorted(f.by.items())]): f.value for f in figures}
 
 
+@any_debate
 @given(debates())
 def test_net_flips_are_the_change_of_accuracy(runs: list[RunRow]) -> None:
     figures = debate_figures(runs, settings=QUICK)
@@ -60,6 +63,7 @@ def test_net_flips_are_the_change_of_accuracy(runs: list[RunRow]) -> None:
     assert fixed - broke == pytest.approx(after - before)
 
 
+@any_debate
 @given(debates())
 def test_net_flips_telescope_over_the_rounds(runs: list[RunRow]) -> None:
     rows = debate_tables(runs)["transitions"]
@@ -69,8 +73,8 @@ def test_net_flips_telescope_over_the_rounds(runs: list[RunRow]) -> None:
     assert sum(step["fixed"] - step["broke"] for step in steps) == net
 
 
+@any_debate
 @given(debates(), hs.permutations(["a0", "a1", "a2", "a3"]))
-@settings(max_examples=40)
 def test_relabelling_agents_changes_no_figure(runs: list[RunRow], names: list[str]) -> None:
     renamed = dict(zip(["a0", "a1", "a2", "a3"], names, strict=True))
     moved = [
@@ -88,8 +92,8 @@ def test_relabelling_agents_changes_no_figure(runs: list[RunRow], names: list[st
     assert before == pytest.approx(after)
 
 
+@any_debate
 @given(debates())
-@settings(max_examples=40)
 def test_order_and_names_of_questions_change_no_figure(runs: list[RunRow]) -> None:
     moved = [
         replace(r, question_id=f"x{9 - int(r.question_id[1:])}", family=f"y{r.family}")
@@ -99,8 +103,8 @@ def test_order_and_names_of_questions_change_no_figure(runs: list[RunRow]) -> No
     assert before == pytest.approx(points(debate_figures(moved, settings=QUICK)))
 
 
+@any_debate
 @given(debates(), hs.data())
-@settings(max_examples=40)
 def test_a_failed_agent_never_raises_accuracy(runs: list[RunRow], data: hs.DataObject) -> None:
     broken = list(runs)
     index = data.draw(hs.integers(0, len(runs) - 1))
@@ -121,8 +125,8 @@ def test_a_failed_agent_never_raises_accuracy(runs: list[RunRow], data: hs.DataO
         assert (hurt.value or 0) <= (whole.value or 0) + 1e-12
 
 
+@any_debate
 @given(debates())
-@settings(max_examples=40)
 def test_a_missing_row_means_the_same_as_a_carried_one(runs: list[RunRow]) -> None:
     sparse = [
         replace(r, states=tuple(s for s in r.states if s.t == 0 or s.status != "NOT_SCHEDULED"))
@@ -132,8 +136,8 @@ def test_a_missing_row_means_the_same_as_a_carried_one(runs: list[RunRow]) -> No
     assert before == pytest.approx(points(debate_figures(sparse, settings=QUICK)))
 
 
+@any_debate
 @given(debates())
-@settings(max_examples=40)
 def test_every_report_is_json_and_every_rate_lies_in_its_interval(runs: list[RunRow]) -> None:
     figures = debate_figures(runs, settings=QUICK)
     text = json.dumps([f.to_json() for f in figures], allow_nan=False)
@@ -146,6 +150,7 @@ def test_every_report_is_json_and_every_rate_lies_in_its_interval(runs: list[Run
             assert figure.ci[0] - 1e-9 <= figure.value <= figure.ci[1] + 1e-9
 
 
+@any_debate
 @given(debates())
 def test_statuses_add_up_to_the_agents_asked(runs: list[RunRow]) -> None:
     rows = debate_tables(runs)["status_by_round"]
