@@ -17,7 +17,7 @@ from runs.importers.faults import FaultLog, shown
 from runs.importers.fields import Fields
 from runs.importers.question_sets import gsm8k_gold
 from runs.importers.records import AgentRecord, DebateRecord, QuestionRecord, TurnRecord
-from runs.importers.references import choices_problem, letter_index, number_problem
+from runs.importers.references import choices_problem, letter_index, reference_problem
 from runs.importers.rows import json_rows, parsed_members
 from runs.importers.sources import Source
 
@@ -169,7 +169,7 @@ def read_gsm8k_solutions(
 def _gsm8k_debate(fields: Fields, number: int, steps: Mapping[str, str]) -> DebateRecord | None:
     question = fields.text("question")
     reference = marked_answer(fields.text("ground_truth"))
-    if fields.clean and (reference is None or number_problem(reference)):
+    if fields.clean and reference_problem(reference or "", "number"):
         fields.fault("ground_truth", 'has no number after "A:"')
     models = [key for key in fields.data if key not in _GROUND_TRUTH_KEYS]
     if not models:

@@ -14,7 +14,7 @@ from runs.engine.types import Evidence
 from runs.importers.faults import FaultLog
 from runs.importers.fields import Fields
 from runs.importers.records import QuestionRecord
-from runs.importers.references import choice_problem, choices_problem, number_problem
+from runs.importers.references import choices_problem, reference_problem
 from runs.importers.rows import csv_rows, json_rows
 from runs.importers.sources import Source
 
@@ -44,7 +44,7 @@ def gsm8k_gold(solution: str) -> str | None:
     """Return the number after the last ``####`` without thousands commas."""
     found = _GSM8K_GOLD.findall(solution)
     number = found[-1].strip().replace(",", "") if found else ""
-    return number if number and number_problem(number) is None else None
+    return None if reference_problem(number, "number") else number
 
 
 def read_truthfulqa(source: Source, log: FaultLog) -> Iterator[tuple[int, QuestionRecord]]:
@@ -94,7 +94,7 @@ def _truthfulqa_record(
     problem = choices_problem(choices) if fields.clean else None
     if problem:
         fields.fault("Incorrect Answers", f"with the best answer, {problem}")
-    elif fields.clean and (problem := choice_problem(best, choices)):
+    elif fields.clean and (problem := reference_problem(best, "choice", choices)):
         fields.fault("Best Answer", problem)
     return QuestionRecord(
         id=f"truthfulqa-{number:04d}",

@@ -16,7 +16,7 @@ from runs.importers import json_text
 from runs.importers.faults import FaultLog, shown
 from runs.importers.fields import Fields
 from runs.importers.records import ANSWER_TYPES, SPLITS, QuestionRecord
-from runs.importers.references import choice_problem, choices_problem, number_problem, yesno
+from runs.importers.references import choices_problem, reference_problem, yesno
 from runs.importers.rows import Row, csv_rows, json_rows
 from runs.importers.sources import Source
 
@@ -89,27 +89,13 @@ def _reference(
     if answer_type != "open" and not fields.require("reference"):
         return ()
     given = fields.texts("reference", single=True)
-    found = []
+    if not fields.clean:
+        return given
     for reference in given:
-        problem = _reference_problem(reference, answer_type, choices)
-        if problem and fields.clean:
+        problem = reference_problem(reference, answer_type, choices)
+        if problem:
             fields.fault("reference", f"{shown(reference)} {problem}")
-        found.append((yesno(reference) or reference) if answer_type == "yesno" else reference)
-    return tuple(found)
-
-
-def _reference_problem(
-    reference: str, answer_type: AnswerType, choices: tuple[str, ...]
-) -> str | None:
-    if not reference.strip():
-        return "is empty; write null where no answer is known"
-    if answer_type == "number":
-        return number_problem(reference)
-    if answer_type == "choice":
-        return choice_problem(reference, choices)
-    if answer_type == "yesno" and yesno(reference) is None:
-        return "is neither yes nor no"
-    return None
+    return tuple(map(yesno, given)) if answer_type == "yesno" else given
 
 
 def _evidence(fields: Fields) -> tuple[Evidence, ...]:

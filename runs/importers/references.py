@@ -1,50 +1,51 @@
-"""Whether a reference can ever be met by an answer of its type."""
+"""
+Whether a reference can ever be met: it must be readable by the normaliser that reads answers.
+
+A reference that g cannot read (S26) would make every answer wrong without a word. It is judged
+by g's default settings; a protocol may read more narrowly.
+"""
 
 from __future__ import annotations
 
-import re
 import string
-from collections.abc import Iterable
 
-_NUMBER = re.compile(
-    r"""
-    [-+−]? \s* [$€£¥]? \s* [-+−]? \s*
-    (?: \d{1,3} (?: ,\d{3} )+ (?: \.\d+ )? | \d+ (?: \.\d* )? | \.\d+ )
-    (?: [eE] [-+]? \d{1,4} )?
-    (?: \s* / \s* \d+ )?
-    \s* (?: % | [^\W\d_] [\w\s.²³°/%-]* | °\w? )?
-    """,
-    re.VERBOSE,
-)
-_YESNO = {"yes": "yes", "no": "no", "true": "yes", "false": "no"}
+from runs.engine.normalise import normalise
+from runs.engine.types import Answer, AnswerKind, AnswerType, Question
+from runs.protocols.spec import Normaliser
+
+_SETTINGS = Normaliser()
+_EXPECTED: dict[AnswerType, str] = {
+    "number": "is not a number",
+    "choice": "names no single choice",
+    "yesno": "is neither yes nor no",
+    "text": "is no text that can be counted",
+}
+_NO_VOTE = {AnswerKind.ABSTAIN: "an abstention", AnswerKind.REFUSAL: "a refusal"}
 
 
-def number_problem(reference: str) -> str | None:
-    """Return what is wrong with the reference of a ``number`` question."""
-    if _NUMBER.fullmatch(reference.strip()):
+def reference_problem(
+    reference: str, answer_type: AnswerType, choices: tuple[str, ...] = ()
+) -> str | None:
+    """Return what is wrong with a reference, None where an answer can meet it."""
+    if not reference.strip():
+        return "is empty; write null where no answer is known"
+    if answer_type == "open":  # Judged by people, who read anything.
         return None
-    return "is not a number"
+    answer = _read(reference, answer_type, choices)
+    if answer.is_vote:
+        return None
+    expected = _EXPECTED[answer_type]
+    reason = answer.reason or f"it reads as {_NO_VOTE[answer.kind]}"
+    return expected if reason in expected else f"{expected}: {reason}"
 
 
-def yesno(reference: str) -> str | None:
-    """Return ``yes`` or ``no`` for a truth value, None for anything else."""
-    return _YESNO.get(reference.strip().casefold())
+def yesno(reference: str) -> str:
+    """Return ``yes`` or ``no`` for a reference without a problem."""
+    return _read(reference, "yesno", ()).value
 
 
-def choice_problem(reference: str, choices: tuple[str, ...]) -> str | None:
-    """
-    Return what is wrong with the reference of a ``choice`` question.
-
-    It must be the letter or the text of a choice, and not the letter of one and the text of
-    another.
-    """
-    by_letter = letter_index(reference, len(choices))
-    by_text = next((i for i, c in enumerate(choices) if _same(c, reference)), None)
-    if by_letter is None and by_text is None:
-        return "is neither the letter nor the text of a choice"
-    if by_letter is not None and by_text is not None and by_letter != by_text:
-        return "is the letter of one choice and the text of another"
-    return None
+def _read(reference: str, answer_type: AnswerType, choices: tuple[str, ...]) -> Answer:
+    return normalise(reference, Question("", "", answer_type, choices), _SETTINGS)
 
 
 def letter_index(text: str, count: int) -> int | None:
@@ -59,15 +60,7 @@ def choices_problem(choices: tuple[str, ...]) -> str | None:
         return "must list at least two choices"
     if len(choices) > len(string.ascii_uppercase):
         return f"lists {len(choices)} choices; there are 26 letters"
-    if any(not choice.strip() for choice in choices):
+    bare = {choice.strip() for choice in choices}
+    if "" in bare:
         return "lists an empty choice"
-    return "lists the same choice twice" if _repeats(choices) else None
-
-
-def _repeats(choices: Iterable[str]) -> bool:
-    folded = [choice.strip().casefold() for choice in choices]
-    return len(set(folded)) < len(folded)
-
-
-def _same(one: str, other: str) -> bool:
-    return one.strip().casefold() == other.strip().casefold()
+    return "lists the same choice twice" if len(bare) < len(choices) else None

@@ -86,7 +86,7 @@ def test_unknown_keys_of_evidence_are_kept_in_the_metadata() -> None:
             'reference: must be text, a list of texts or null, not 4; write "4"',
         ),
         ({"reference": ["4", 5]}, "reference[1]: must be text, not 5"),
-        ({"reference": "four"}, 'reference: "four" is not a number'),
+        ({"reference": "four"}, 'reference: "four" is not a number: no number'),
         ({"reference": ""}, 'reference: "" is empty; write null where no answer is known'),
         (
             {"answer_type": "yesno", "reference": "maybe"},
@@ -94,7 +94,7 @@ def test_unknown_keys_of_evidence_are_kept_in_the_metadata() -> None:
         ),
         ({"answer_type": "choice"}, "choices: must list at least two choices"),
         (
-            {"answer_type": "choice", "choices": ["red", "Red "], "reference": "A"},
+            {"answer_type": "choice", "choices": ["red", "red "], "reference": "A"},
             "choices: lists the same choice twice",
         ),
         (
@@ -107,11 +107,15 @@ def test_unknown_keys_of_evidence_are_kept_in_the_metadata() -> None:
         ),
         (
             CHOICES | {"reference": "C"},
-            'reference: "C" is neither the letter nor the text of a choice',
+            'reference: "C" names no single choice: the letter C is beyond the options',
         ),
         (
             {"answer_type": "choice", "choices": ["B", "A"], "reference": "A"},
-            'reference: "A" is the letter of one choice and the text of another',
+            'reference: "A" names no single choice: a letter that is also another option\'s text',
+        ),
+        (
+            {"answer_type": "text", "reference": "I don't know"},
+            'reference: "I don\'t know" is no text that can be counted: it reads as an abstention',
         ),
         ({"choices": ["3", "4"]}, "choices: belong to answer_type choice, not number"),
         ({"split": "train"}, 'split: must be one of validation, test, not "train"'),
