@@ -7,10 +7,11 @@ admitted and whether a call is made again is the engine's to say (S11, S31).
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty
 from typing import Any
 
@@ -22,12 +23,16 @@ from runs.engine.retries import Ending, decide
 from runs.engine.types import CallPlan, CallResult, CallStatus, Question, Snapshot, Status, Verdict
 from runs.leases import Signal, Watch
 from runs.providers.base import Provider, ProviderReply
+from runs.providers.catalog import api_key
 from runs.providers.gateway import Gateway
 from runs.queries import ArmContext, recorded_provider
 from runs.services import finish, ledger, resume
 from runs.services.ledger import LeaseLostError
 from runs.services.rounds import Lease
 from runs.translation import attempt_draft, call_result, outcome_draft, provider_request
+
+#: How long the gateway may take to say how a cancelled call ended.
+CANCEL_PATIENCE_SECONDS = 2.0
 
 
 @dataclass
@@ -178,6 +183,7 @@ class CallDesk:
             request,
             token=attempt_id,
             results=self.watch.inbox,
+            api_key=api_key(config, os.environ),
             not_before_seconds=delay_seconds,
             provider=self._recorded_model(call.agent_id),
         )
@@ -207,10 +213,9 @@ class CallDesk:
             elif item is Signal.CANCELLED:
                 self.cancelled = True
             else:
-                token, reply = item
-                flight = self._flights.pop(token, None)
+                flight = self._flights.pop(item.token, None)
                 if flight is not None:  # A second delivery of one call is nobody's any more.
-                    came.append((flight, reply))
+                    came.append((flight, item.reply))
         self._persist(came)
         if lease_lost:
             self._leave_to_another()
@@ -278,22 +283,36 @@ class CallDesk:
         )
 
     def _give_up(self) -> None:
-        """End what is still in flight: its use is unknown, so its reservation is held (S31)."""
+        """End what is still in flight: what it may have used stays held (S31)."""
         if not self._flights:
             return
-        status, error = CallStatus.TIMEOUT, "round_deadline"
-        if self.cancelled:
-            status, error = CallStatus.CANCELLED, "cancelled"
-        came = []
         for flight in self._flights.values():
-            was_sent = flight.handle.cancel()
-            reply = ProviderReply(
-                status=status, error_class=error, billed="maybe" if was_sent else "no"
-            )
-            came.append((flight, reply))
-            self.results.append(call_result(flight.call, flight.ordinal, reply))
+            flight.handle.cancel()
+        self._persist([(f, self._ending(f, reply)) for f, reply in self._last_replies()])
+
+    def _last_replies(self) -> list[tuple[Flight, ProviderReply]]:
+        """Return how the cancelled calls ended: the gateway knows which of them were ever sent."""
+        came: list[tuple[Flight, ProviderReply]] = []
+        patience_ends = time.monotonic() + CANCEL_PATIENCE_SECONDS
+        while self._flights:
+            try:
+                item = self.watch.inbox.get(timeout=max(patience_ends - time.monotonic(), 0.0))
+            except Empty:
+                break
+            flight = None if isinstance(item, Signal) else self._flights.pop(item.token, None)
+            if flight is not None:
+                came.append((flight, item.reply))
+        unheard = ProviderReply(CallStatus.CANCELLED, error_class="cancelled", billed="maybe")
+        came += [(flight, unheard) for flight in self._flights.values()]
         self._flights.clear()
-        self._persist(came)
+        return came
+
+    def _ending(self, flight: Flight, reply: ProviderReply) -> ProviderReply:
+        """A call that the round's end cut short is a TIMEOUT; one that made it counts (S10)."""
+        if reply.status is CallStatus.CANCELLED and not self.cancelled:
+            reply = replace(reply, status=CallStatus.TIMEOUT, error_class="round_deadline")
+        self.results.append(call_result(flight.call, flight.ordinal, reply))
+        return reply
 
     def _leave_to_another(self) -> None:
         """The lease is gone: stop calling and change nothing else (S10)."""

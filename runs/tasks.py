@@ -7,12 +7,13 @@ import socket
 from functools import lru_cache
 
 from celery import shared_task
+from django.conf import settings
 
 from runs import dispatch
 from runs.execution import execute_round as execute
 from runs.leases import keeper
-from runs.providers.gateway import Gateway
-from runs.services import rounds, starting
+from runs.providers.gateway import Gateway, gateway
+from runs.services import starting
 from runs.services.sweep import sweep as sweep_all
 
 
@@ -20,6 +21,11 @@ from runs.services.sweep import sweep as sweep_all
 def worker_name() -> str:
     """Return what this process is called on attempts and leases."""
     return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def shared_gateway() -> Gateway:
+    """Return the process's gateway, whose limits all processes of this site share."""
+    return gateway(settings.CACHES["default"]["LOCATION"])
 
 
 @shared_task(name=dispatch.EXECUTE_ROUND)

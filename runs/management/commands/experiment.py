@@ -1,0 +1,182 @@
+"""`experiment`: make, start, watch, pause, resume, cancel and verify experiments."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from debateweb.access import command_workspace
+from debateweb.errors import InputError, NegativeAnswer
+from debateweb.management.actions import Actions
+from debateweb.management.base import Command as DebatewebCommand
+from debateweb.models import Workspace
+from debateweb.services.supervisor import temporary_worker
+from runs.experiment_file import ExperimentFileError, ExperimentSpec, parse
+from runs.importers.faults import ImportFaults
+from runs.models import Experiment, ExperimentStatus
+from runs.protocols.yaml12 import YamlError
+from runs.services import experiments
+from runs.services.progress import progress_of
+from runs.services.verify import verify_experiment
+
+POLL_SECONDS = 0.25
+#: An experiment in one of these states moves on by itself.
+MOVING = (ExperimentStatus.RUNNING,)
+
+
+class ReplayDisagreesError(NegativeAnswer):
+    """Some record does not follow from the others."""
+
+    code = "replay_disagrees"
+
+
+class Command(DebatewebCommand):
+    help = "Run experiments: arms × questions × seeds."
+    example = "python manage.py experiment run gsm8k-debate.yaml --wait"
+    needs_broker = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = Actions(parser, "experiment")
+        run = actions.add("run", "make an experiment from a file and start it", "exp.yaml --wait")
+        run.add_argument("spec", metavar="SPEC", help="a file, - , or a stored experiment's name")
+        run.add_argument("--wait", action="store_true", help="return when it has ended")
+        run.add_argument("--yes", action="store_true", help="go on after the stage without asking")
+        for name, text in (
+            ("status", "say how far it is"),
+            ("pause", "open no further round"),
+            ("resume", "go on after a pause, or after the stage"),
+            ("cancel", "end it; pending runs make no call"),
+            ("verify", "recompute every run from its records, without any model call"),
+        ):
+            action = actions.add(name, text, "gsm8k-debate")
+            action.add_argument("name", metavar="N", help="the experiment")
+        actions.add("list", "list the experiments", "")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        workspace = command_workspace(self.workspace_name)
+        action = options["action"]
+        if action == "run":
+            self._run_spec(workspace, options["spec"], wait=options["wait"], yes=options["yes"])
+        elif action == "list":
+            self._list(workspace)
+        else:
+            getattr(self, f"_{action}")(_named(workspace, options["name"]))
+
+    def _run_spec(self, workspace: Workspace, source: str, *, wait: bool, yes: bool) -> None:
+        experiment = _made(workspace, source)
+        with temporary_worker() if wait else nullcontext():
+            if experiment.status == ExperimentStatus.READY:
+                experiments.start(experiment=experiment)
+            if wait:
+                self._wait(experiment, yes=yes)
+        self._say(experiment)
+
+    def _wait(self, experiment: Experiment, *, yes: bool) -> None:
+        while True:
+            experiment.refresh_from_db()
+            seen = progress_of(experiment)
+            self.progress(seen["done"], seen["runs"], experiment.name)
+            if experiment.status == ExperimentStatus.AWAITING_CONFIRMATION and yes:
+                experiments.confirm_stage(experiment=experiment)
+            elif experiment.status not in MOVING and seen["running"] == 0:
+                return
+            time.sleep(POLL_SECONDS)
+
+    def _say(self, experiment: Experiment) -> None:
+        experiment.refresh_from_db()
+        seen = progress_of(experiment)
+        lines = [
+            f"{seen['name']}: {seen['status']}, {seen['done']:,} of {seen['runs']:,} runs done, "
+            f"{seen['running']:,} running"
+        ]
+        for name, arm in seen["arms"].items():
+            stops = ", ".join(f"{k} {v:,}" for k, v in sorted(arm["stops"].items()))
+            mark = f" [{arm['marked']}]" if arm["marked"] else ""
+            lines.append(f"  {name}{mark}: {arm['DONE']:,} done{' (' + stops + ')' if stops else ''}")
+        lines.append(
+            f"  micro-USD: {seen['settled_microusd']:,} settled, {seen['held_microusd']:,} held, "
+            f"{seen['reserved_microusd']:,} reserved"
+        )
+        if experiment.status == ExperimentStatus.AWAITING_CONFIRMATION:
+            lines.append(f"  the stage is done; go on with: experiment resume {experiment.name}")
+        self.emit(seen, "\n".join(lines))
+
+    def _status(self, experiment: Experiment) -> None:
+        self._say(experiment)
+
+    def _pause(self, experiment: Experiment) -> None:
+        experiments.pause(experiment=experiment)
+        self._say(experiment)
+
+    def _resume(self, experiment: Experiment) -> None:
+        if experiment.status == ExperimentStatus.AWAITING_CONFIRMATION:
+            experiments.confirm_stage(experiment=experiment)
+        else:
+            experiments.resume(experiment=experiment)
+        self._say(experiment)
+
+    def _cancel(self, experiment: Experiment) -> None:
+        experiments.cancel(experiment=experiment)
+        experiments.end_pending(experiment)
+        self._say(experiment)
+
+    def _verify(self, experiment: Experiment) -> None:
+        checked, found = verify_experiment(
+            experiment, tell=lambda done, total: self.progress(done, total, "runs replayed")
+        )
+        lines = [str(one) for one in found]
+        self.emit(
+            {"runs": checked, "disagreements": lines},
+            "\n".join([*lines, f"{experiment.name}: {checked:,} runs replayed"]),
+        )
+        if found:
+            raise ReplayDisagreesError(f"{found[0]} ({len(found)} in all)")
+
+    def _list(self, workspace: Workspace) -> None:
+        rows = Experiment.objects.filter(workspace=workspace, archived_at=None).order_by("-pk")
+        data = [{"name": e.name, "status": e.status, "created_at": e.created_at} for e in rows]
+        self.emit(data, "\n".join(f"{d['name']}  {d['status']}" for d in data) or "none yet")
+
+
+def _named(workspace: Workspace, name: str) -> Experiment:
+    found = Experiment.objects.filter(workspace=workspace, name=name).first()
+    if found is None:
+        raise InputError(f"there is no experiment {name!r}")
+    return found
+
+
+def _made(workspace: Workspace, source: str) -> Experiment:
+    """Return the experiment of a file or of a name; make it where it is new."""
+    path = Path(source)
+    if source != "-" and not path.exists():
+        stored = Experiment.objects.filter(workspace=workspace, name=source).first()
+        if stored is None:
+            raise InputError(f"there is no file and no experiment {source!r}")
+        return stored
+    spec = _spec(source, path)
+    try:
+        return experiments.create_experiment(
+            workspace=workspace,
+            spec=spec,
+            folder=Path.cwd() if source == "-" else path.resolve().parent,
+            environ=os.environ,
+        )
+    except (YamlError, ImportFaults) as exc:
+        raise InputError(str(exc)) from exc
+
+
+def _spec(source: str, path: Path) -> ExperimentSpec:
+    try:
+        if source == "-":
+            return parse(sys.stdin.read(), "standard input")
+        return parse(path.read_text(encoding="utf-8"), source)
+    except (ExperimentFileError, YamlError) as exc:
+        raise InputError("\n".join(exc.lines)) from exc
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InputError(f"{source}: cannot be read: {exc}") from exc
