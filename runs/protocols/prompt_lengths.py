@@ -78,7 +78,8 @@ class PromptLengths:
     def call(self, agent: Agent, t: int) -> int:
         """Return the bound of a whole prompt of round ``t``, chat overhead included."""
         texts = texts_for(self._protocol.prompts, agent)
-        total = _filled(texts.system, self._common(agent)) + TOKENS_PER_MESSAGE
+        system = _filled(texts.system, self._common(agent))
+        total = system + TOKENS_PER_MESSAGE if system else 0  # An empty one is not sent.
         total += self._turn(agent, t) + TOKENS_PER_MESSAGE
         if t > 0 and self._protocol.selection.own_history == "all":
             for earlier in range(t):
