@@ -35,6 +35,8 @@ MAX_INTEGER = 2**53 - 1  # Beyond it no canonical JSON exists (S35).
 
 Path = tuple[str | int, ...]
 
+_MAX_QUOTED = 60  # Characters of the file that a fault repeats.
+
 _WORDS: dict[str, Any] = {
     "": None,
     "~": None,
@@ -106,8 +108,14 @@ def dotted(path: Sequence[str | int]) -> str:
         if isinstance(step, int):
             out += f"[{step}]"
         else:
-            out += f".{step}" if out else step
+            out += f".{_quoted(step)}" if out else _quoted(step)
     return out
+
+
+def _quoted(text: str) -> str:
+    """Return what a file says as it can stand in one line: short, nothing unprintable."""
+    short = text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in short)
 
 
 def load(text: str, where: str) -> Document:
@@ -203,7 +211,7 @@ class _Builder:
 
     def _refuse_tag(self, event: ScalarEvent | CollectionStartEvent, line: int) -> None:
         if event.ctag is not None:
-            raise self._error(line, f"tags are not read: {event.ctag}")
+            raise self._error(line, f"tags are not read: {_quoted(str(event.ctag))}")
 
     def _scalar(self, event: ScalarEvent, line: int) -> None:
         text = self._text(event.value, line)
@@ -238,7 +246,7 @@ class _Builder:
         if _FLOAT.fullmatch(text):
             number = float(text)
             if number in (float("inf"), float("-inf")):
-                raise self._error(line, f"{text[:40]} is not a finite number")
+                raise self._error(line, f"{_quoted(text)} is not a finite number")
             return number
         return text
 
@@ -247,7 +255,7 @@ class _Builder:
         base = {"0o": 8, "0x": 16}.get(text[:2], 10)
         if len(text) <= 100 and abs(number := int(text, base)) <= MAX_INTEGER:
             return number
-        raise self._error(line, f"{text[:40]} is beyond 2^53 - 1")
+        raise self._error(line, f"{_quoted(text)} is beyond 2^53 - 1")
 
     def _awaits_key(self) -> bool:
         return bool(self.stack) and isinstance(self.stack[-1].value, dict) and self.keys[-1] is None
@@ -256,7 +264,7 @@ class _Builder:
         parent = self.stack[-1]
         if text in parent.value:
             first = parent.children[text].line
-            raise self._error(line, f"duplicate key {text!r}, first on line {first}")
+            raise self._error(line, f"duplicate key '{_quoted(text)}', first on line {first}")
         if text == "<<":
             raise self._error(line, "merge keys (<<) are not part of YAML 1.2")
         parent.value[text] = None
@@ -270,9 +278,9 @@ class _Builder:
         if self._awaits_key():
             raise self._error(line, "an alias as a key")
         if event.anchor in self.open_anchors:
-            raise self._error(line, f"alias *{event.anchor} stands inside what it names")
+            raise self._error(line, f"alias *{_quoted(event.anchor)} stands inside what it names")
         if event.anchor not in self.anchors:
-            raise self._error(line, f"alias *{event.anchor} names no anchor")
+            raise self._error(line, f"alias *{_quoted(event.anchor)} names no anchor")
         self._place(self.anchors[event.anchor])
 
     def _open(self, event: CollectionStartEvent, line: int) -> None:

@@ -186,7 +186,7 @@ def test_a_message_that_stands_twice_in_a_prompt_counts_twice() -> None:
     most = bound(twice, Sizes.of(twice, question, ()))
     calls = planned(twice, question, (), snapshot_of([whole], twice.agent_ids))
     limits = [call.input_tokens for call in most.per_call if call.t == 1]
-    assert [call.input_token_bound for call in calls] <= limits
+    assert max(call.input_token_bound for call in calls) <= min(limits)
     assert min(call.input_token_bound for call in calls) > 0.98 * min(limits)
 
 

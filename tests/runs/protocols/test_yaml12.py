@@ -153,3 +153,18 @@ def test_any_text_gives_a_document_or_a_clear_refusal(text: str) -> None:
 
 def test_a_path_is_written_with_dots_and_brackets() -> None:
     assert dotted(("agents", 0, "decoding", "top_p")) == "agents[0].decoding.top_p"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '? "a\\nf.yaml:9: b\\e[31m"\n: 1\n? "a\\nf.yaml:9: b\\e[31m"\n: 2\n',
+        "&" + "x" * 500 + " a: 1",
+        "a: *" + "x" * 500,
+        "a: !" + "x" * 500 + " 1",
+    ],
+)
+def test_what_a_fault_repeats_of_a_file_can_not_break_its_line(text: str) -> None:
+    line = refusal(text)
+    assert line.isprintable()
+    assert len(line) < 200
