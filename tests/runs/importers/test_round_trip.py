@@ -26,6 +26,7 @@ from runs.importers.records import (
     UsageRecord,
     record_hash,
 )
+from runs.importers.references import reference_problem
 from runs.importers.registry import read_debates, read_questions
 from runs.importers.writers import write_debates, write_questions
 from tests.runs.importers.helpers import a_debate, a_question, debates, lines, questions
@@ -35,6 +36,8 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 FULL_TEXTS = TEXTS.filter(lambda text: bool(text.strip()))
 NAMES = st.text(string.ascii_letters + "-_.é", min_size=1, max_size=8)
 MAYBE = st.none() | TEXTS
+# References of text questions are those that can be counted: "?" and "n/a" cannot.
+COUNTED_TEXTS = FULL_TEXTS.filter(lambda text: reference_problem(text, "text") is None)
 METADATA = st.dictionaries(
     st.text(string.ascii_lowercase, min_size=1, max_size=5).map(lambda key: f"x_{key}"),
     st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | TEXTS | st.lists(TEXTS),
@@ -46,12 +49,12 @@ METADATA = st.dictionaries(
 def question_records(draw: st.DrawFn) -> QuestionRecord:
     answer_type = draw(st.sampled_from(ANSWER_TYPES))
     choices: tuple[str, ...] = ()
-    references: st.SearchStrategy[str] = FULL_TEXTS
+    references: st.SearchStrategy[str] = FULL_TEXTS if answer_type == "open" else COUNTED_TEXTS
     if answer_type == "choice":
         choices = ("red", "green", "blue")
         references = st.sampled_from([*choices, "A", "C"])
     elif answer_type == "number":
-        references = st.integers().map(str)
+        references = st.integers(-(10**30), 10**30).map(str)
     elif answer_type == "yesno":
         references = st.sampled_from(["yes", "no"])
     ids = draw(st.lists(NAMES, max_size=2, unique=True))
