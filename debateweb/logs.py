@@ -47,7 +47,18 @@ class JsonFormatter(logging.Formatter):
         body |= {name: value for name, value in fields if name not in STANDARD_FIELDS}
         if record.exc_info:
             body["traceback"] = self.formatException(record.exc_info)
-        return redact(json.dumps(body, ensure_ascii=False, default=str))
+        return json.dumps(_cleaned(body), ensure_ascii=False)
+
+
+def _cleaned(value: Any) -> Any:
+    """Redact every string inside ``value`` before JSON quotes it; unknown types become text."""
+    if isinstance(value, dict):
+        return {str(name): _cleaned(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(item) for item in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return redact(str(value))
 
 
 def configuration(level: str) -> dict[str, Any]:

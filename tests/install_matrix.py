@@ -30,6 +30,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent
 ACCOUNT = "dwmatrix"
@@ -222,7 +223,7 @@ def run_as(
         return subprocess.CompletedProcess(command, 126, str(exc), "")
 
 
-def identity(person: Person) -> dict[str, object]:
+def identity(person: Person) -> dict[str, Any]:
     if person.is_us:
         return {}
     return {"user": person.uid, "group": person.gid, "extra_groups": []}
@@ -231,6 +232,10 @@ def identity(person: Person) -> dict[str, object]:
 def bare_environment(home: Path, leg: Leg) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name.startswith(KEPT_PREFIXES)}
     cache = home / "empty-cache"
+    # A copied interpreter would look for its shared library where it was built.
+    libraries = leg.python.parent.parent / "lib"
+    if any(libraries.glob("libpython*.so*")):
+        kept["LD_LIBRARY_PATH"] = str(libraries)
     ours = {
         "HOME": str(home),
         "USER": leg.person.name,
@@ -247,7 +252,7 @@ def bare_environment(home: Path, leg: Leg) -> dict[str, str]:
 def is_healthy(port: int) -> bool:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as reply:
-            return reply.status == 200
+            return int(reply.status) == 200
     except (OSError, urllib.error.URLError):
         return False
 
