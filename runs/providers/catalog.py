@@ -21,7 +21,6 @@ from runs.providers import litellm_prices, recorded, simulated
 from runs.providers.base import ProviderRequest
 from runs.providers.endpoints import ENDPOINTS, LITELLM_KEYS, Endpoint
 from runs.providers.errors import ModelSpecError, UnknownModelError
-from runs.providers.litellm_prices import Listed
 
 PathName = Literal["openai_compatible", "litellm", "simulated", "recorded"]
 PATHS: tuple[PathName, ...] = get_args(PathName)
@@ -209,18 +208,3 @@ def _price_row(price: Price | None) -> list[int] | None:
         price.cached_input_microusd_per_mtok,
         price.output_microusd_per_mtok,
     ]
-
-
-__all__ = [
-    "DEFAULT_CONCURRENCY",
-    "PATHS",
-    "Listed",
-    "ModelConfig",
-    "PathName",
-    "adapted",
-    "api_key",
-    "base_url_faults",
-    "missing",
-    "price_table_version",
-    "resolve",
-]
