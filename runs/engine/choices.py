@@ -81,7 +81,7 @@ def _letter_with_text(bare: str, choices: tuple[str, ...], settings: Normaliser)
     named = option_of(rest, choices, settings)
     if named and named != letter:
         raise NoChoiceError("a letter with another option's text")
-    if not named and (_DENIAL.match(rest) or _names_another(rest, letter)):
+    if not named and (_DENIAL.match(rest) or _names_another(rest, letter, letters(choices))):
         raise NoChoiceError("more than one option, or a denied one")
     return letter
 
@@ -94,11 +94,11 @@ def _bare_letter_with_option(bare: str, choices: tuple[str, ...], settings: Norm
     raise NoChoiceError("no option")
 
 
-def _names_another(rest: str, letter: str) -> bool:
+def _names_another(rest: str, letter: str, known: str) -> bool:
+    """Whether what follows a letter names another one of the options: ``(A) or (B)``."""
     alone = _ALONE.fullmatch(rest)
-    if alone is not None and alone[1].upper() != letter:
-        return True
-    return any((m[1] or m[2]).upper() != letter for m in _SECOND_LETTER.finditer(rest))
+    named = [alone[1]] if alone else [m[1] or m[2] for m in _SECOND_LETTER.finditer(rest)]
+    return any(other.upper() in known and other.upper() != letter for other in named)
 
 
 def _several_options(bare: str, choices: tuple[str, ...], settings: Normaliser) -> bool:

@@ -33,14 +33,13 @@ def without_echoes(
     text: str, *, protocol: Protocol, question: Question, prompt: tuple[PromptMessage, ...]
 ) -> str:
     """Return ``text`` with every repeated instruction made a line break; blank if all of it is."""
-    words = [(m.start(), m.end()) for m in _WORD.finditer(text)]
-    joined = " ".join(text[start:end] for start, end in words)
+    joined = one_line(text)
     segments = tuple(_segments(_instructions(protocol)))
     if len(joined) >= MIN_CONTAINED_CHARS and any(joined in one_line(s) for s in segments):
         return ""
     fragments = {*_whole_texts(question, prompt), *_fragments(segments)}
     spans = [span for f in fragments for span in _occurrences(joined, f)]
-    return _blanked(text, words, spans) if spans else text
+    return _blanked(text, spans) if spans else text
 
 
 def _instructions(protocol: Protocol) -> Iterator[str]:
@@ -100,8 +99,9 @@ def _occurrences(joined: str, fragment: str) -> Iterator[tuple[int, int]]:
         at = joined.find(fragment, at + len(fragment))
 
 
-def _blanked(text: str, words: list[tuple[int, int]], spans: list[tuple[int, int]]) -> str:
-    """Blank ``spans`` of the joined words in the text that the words come from."""
+def _blanked(text: str, spans: list[tuple[int, int]]) -> str:
+    """Blank ``spans``, which count in the text's words joined by single spaces."""
+    words = [(m.start(), m.end()) for m in _WORD.finditer(text)]
     starts = []
     at = 0
     for start, end in words:

@@ -10,8 +10,10 @@ no later rule may find a more convenient answer elsewhere.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TypeVar
 
 from runs.engine.choices import letters
 from runs.engine.folding import fold
@@ -20,9 +22,13 @@ from runs.engine.numbers import NotANumberError, leading_quantity, read_number
 from runs.engine.types import Answer, AnswerKind, Question
 from runs.protocols.spec import Extraction, Normaliser
 
+T = TypeVar("T")
+
 #: Candidates of one rule that are looked at, from the end: bounds the work on hostile replies.
 MAX_CANDIDATES = 50
 MAX_SEGMENT_CHARS = 600
+#: How much of a reply's end is searched for the options' texts.
+MAX_MENTION_CHARS = 20_000
 
 NO_ANSWER = "no answer found"
 
@@ -70,14 +76,14 @@ def _passed_over(answer: Answer, rule: str) -> bool:
     return rule == "answer_is" and answer.reason in _NOT_AFTER_IS
 
 
-def _last_first(candidates: Iterable[str]) -> list[str]:
-    return list(candidates)[: -MAX_CANDIDATES - 1 : -1]
+def _last_first(candidates: Iterable[T]) -> list[T]:
+    return list(deque(candidates, maxlen=MAX_CANDIDATES))[::-1]
 
 
 def _final_line(text: str, question: Question) -> list[str]:
     """``Final answer: …``, or the line under a bare ``Final answer:``."""
     lines = []
-    for match in list(_FINAL_LINE.finditer(text))[: -MAX_CANDIDATES - 1 : -1]:
+    for match in _last_first(_FINAL_LINE.finditer(text)):
         line = (match[1] or "").strip(" \t*_`")
         under = None if line else _NEXT_LINE.match(text, match.end())
         lines.append(under[1].strip(" \t*_`") if under else line)
@@ -86,6 +92,8 @@ def _final_line(text: str, question: Question) -> list[str]:
 
 def _boxed(text: str, question: Question) -> list[str]:
     """The content of ``\\boxed{…}`` with balanced braces, in one pass over the reply."""
+    if "box" not in text:
+        return []
     boxes: list[tuple[int, int]] = []
     open_braces: list[int | None] = []
     for token in _BRACES.finditer(text):
@@ -115,7 +123,7 @@ def _a_marker(text: str, question: Question) -> list[str]:
 
 def _answer_is(text: str, question: Question) -> list[str]:
     """What follows ``answer is`` or ``answer:`` up to the end of the sentence."""
-    ends = [m.end() for m in _ANSWER_IS.finditer(text)][: -MAX_CANDIDATES - 1 : -1]
+    ends = _last_first(m.end() for m in _ANSWER_IS.finditer(text))
     segments = (_sentence(text[end : end + MAX_SEGMENT_CHARS]) for end in ends)
     if question.answer_type == "choice":
         return [found for s in segments if (found := _chosen(s, question))]
@@ -138,7 +146,12 @@ def _chosen(segment: str, question: Question) -> str:
     )
     if letter is not None and not _ARTICLE_A.match(bare):
         return letter.group().strip()
-    return segment if question.choices else ""
+    return segment if question.choices and not _shows_x(bare, known) else ""
+
+
+def _shows_x(segment: str, known: str) -> bool:
+    """Whether a segment begins with the prompt's ``(X)`` where X is no option."""
+    return "X" not in known and segment.startswith(("(X)", "[X]", "X)", "<X>"))
 
 
 def _parenthesised_letter(text: str, question: Question) -> list[str]:
@@ -160,8 +173,8 @@ def _first_word(text: str, question: Question) -> list[str]:
 
 
 def _option_text(text: str, question: Question) -> list[str]:
-    """The one option whose text the reply mentions; none where it mentions several."""
-    rest = f" {fold(text)} "
+    """The one option whose text the reply's end mentions; none where it mentions several."""
+    rest = f" {fold(text[-MAX_MENTION_CHARS:])} "
     mentioned = []
     for choice in sorted(question.choices, key=len, reverse=True):
         wanted = f" {fold(choice)} "

@@ -44,6 +44,8 @@ _LATEX = tuple(
 )
 
 _PAIRS = {"(": ")", "[": "]", "{": "}", "“": "”", "‘": "’", "«": "»"}
+#: Longer texts are no wrapped answers; the bound keeps nested brackets cheap.
+_MAX_WRAPPED_CHARS = 2_000
 _MARKS = "*_`\"' \t\r\n"
 
 #: Punctuation that is meaning, not decoration: signs, decimals, fractions, percent, C#.
@@ -51,7 +53,6 @@ _MEANT = re.compile(
     r"(?<![\w)])[-+](?=[.,]?\d)|(?<=\d)[.,/:](?=\d)|(?<!\w)[.](?=\d)|(?<=\d)[%]|(?<=\w)#|[+$€£¥]"
 )
 _ARTICLE = re.compile(r"(?:^|(?<=\s))(?:an?|the)\s+")
-_SPACE = re.compile(r"\s+")
 #: Stands for a dropped character while positions still count; folded texts hold no NUL.
 _DROPPED = "\0"
 
@@ -80,24 +81,32 @@ def visible(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return ``text`` with every run of white space made one space, trimmed."""
-    return _SPACE.sub(" ", text).strip()
+    return " ".join(text.split())
 
 
 def unmarked(text: str) -> str:
     """Return ``text`` without the Markdown, quotes and brackets that wrap all of it."""
     while True:
         bare = text.strip(_MARKS)
-        if len(bare) >= 2 and _PAIRS.get(bare[0]) == bare[-1] and _wraps(bare):
+        if (
+            2 <= len(bare) <= _MAX_WRAPPED_CHARS
+            and _PAIRS.get(bare[0]) == bare[-1]
+            and _wraps(bare)
+        ):
             bare = bare[1:-1]
-        if bare == text or len(bare) > 2_000:
+        if bare == text:
             return bare
         text = bare
 
 
 def _wraps(text: str) -> bool:
     """Whether the first bracket is closed by the last one and not before: not ``(a) (b)``."""
-    inner = text[1:-1]
-    return text[-1] not in inner and text[0] not in inner
+    depth = 0
+    for i, char in enumerate(text):
+        depth += (char == text[0]) - (char == text[-1])
+        if depth == 0:
+            return i == len(text) - 1
+    return False
 
 
 def _ascii_digit(char: str) -> str:
@@ -163,8 +172,8 @@ def fold(
 def _without_punctuation(text: str) -> str:
     kept = [(m.start(), m.group()) for m in _MEANT.finditer(text)]
     marks = (c for c in set(text) if unicodedata.category(c).startswith("P"))
-    # Apostrophes close up (don't, dont); any other punctuation separates words.
-    out = list(text.translate({ord(c): _DROPPED if c in "'’" else " " for c in marks}))
+    # Apostrophes and points close up (don't, U.S.); any other punctuation separates words.
+    out = list(text.translate({ord(c): _DROPPED if c in "'’." else " " for c in marks}))
     for at, mark in kept:
         out[at] = mark
     return "".join(out).replace(_DROPPED, "")
@@ -172,7 +181,8 @@ def _without_punctuation(text: str) -> str:
 
 def is_placeholder(text: str) -> bool:
     """Whether ``text`` is what a prompt shows in place of an answer: ``<answer>``, ``(X)``."""
-    text = unmarked(one_line(text)[:200])
-    if _TAG.fullmatch(text) or _ELLIPSIS.fullmatch(text):
+    line = one_line(text)[:200]
+    text = unmarked(line)
+    if _ELLIPSIS.fullmatch(line) or _TAG.fullmatch(text) or _ELLIPSIS.fullmatch(text):
         return True
     return text.strip("()[]{}<>$.:\\ ").casefold() in _PLACEHOLDER_WORDS
