@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from runs.engine.hashing import digest
 from runs.experiment_fields import Section
+from runs.metric_names import METRICS
 from runs.protocols.yaml12 import MAX_FAULTS, Document, FileFaultError, load
 
 MatchUnit = Literal["output_tokens", "microusd"]
@@ -25,21 +26,6 @@ MAX_REVISION_ROUNDS = 64
 MAX_MICROUSD = 10**13  # Ten million US dollars: a slip of the finger, not a budget.
 MAX_TOKENS = 10**10
 MAX_SECONDS = 30 * 24 * 3600
-
-#: Metrics that a comparison of arms may name (docs/metrics.md).
-METRICS = tuple(
-    """
-    accuracy_0 accuracy_T accuracy_change agent_accuracy_0 agent_accuracy_T repair_T damage_T
-    excess_repair_T excess_damage_T fixed broke oscillators revision_attempted revision_admitted
-    answer_changed retained inactive round_zero_agreement_strict round_zero_agreement_admitted
-    accuracy_given_agreement accuracy_given_disagreement unanimous_accuracy_0 unanimous_accuracy_T
-    all_wrong_rescued correct_minority_lost minority_won majority_lost coverage
-    error_given_answered abstained failed unresolved oracle_any aggregation_loss mean_phi rho_cov
-    icc1 n_eff_cov n_eff_phi same_wrong_given_both_wrong within_run_dependence brier log_score ece
-    prr_all prr_vis ad cf_hit cf_pair cf_gain calls tokens_in tokens_out cost_microusd
-    held_microusd overrun_microusd wall_seconds
-    """.split()  # noqa: SIM905 - as a list of literals it is a page long.
-)
 
 
 class ExperimentFileError(FileFaultError):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audits.metrics import PAIRED_METRICS
 from runs.experiment_file import (
-    METRICS,
     AnalysisSpec,
     BranchFrom,
     BudgetSpec,
@@ -20,8 +20,10 @@ from runs.experiment_file import (
     parse,
     unsupported,
 )
+from runs.metric_names import METRICS
 from runs.protocols.yaml12 import FileFaultError
 
+unhurried = settings(deadline=None)  # Machines are busy; time is no property here.
 SMALL = """\
 name: small
 questions: set
@@ -47,7 +49,7 @@ budget:
   deadline_seconds: 600
   stage: {questions: 20, confirm_above_microusd: 500000}
 analysis:
-  primary: [accuracy_T, repair_T]
+  primary: [accuracy_T, coverage]
   contrasts: [[debate, vote], [debate, alone]]
   family: none
   margin: 2e-2
@@ -201,8 +203,8 @@ def test_a_faulty_file_is_refused_by_line_and_field(old: str, new: str, fault: s
         ("8000", "0", "e.yaml:14: budget.output_tokens_per_run: must be from 1 to "),
         ("600", "86400000", "e.yaml:16: budget.deadline_seconds: must be from 1 to 2592000"),
         ("questions: 20", "questions: 0", "e.yaml:17: budget.stage.questions: must be from 1 to"),
-        ("repair_T]", "fixed_T]", "e.yaml:19: analysis.primary[1]: 'fixed_T' is not a metric"),
-        ("[accuracy_T, repair_T]", "[]", "e.yaml:19: analysis.primary: must list at least one"),
+        ("coverage]", "fixed_T]", "e.yaml:19: analysis.primary[1]: 'fixed_T' is not a metric"),
+        ("[accuracy_T, coverage]", "[]", "e.yaml:19: analysis.primary: must list at least one"),
         ("[debate, vote]", "[debate, v]", "e.yaml:20: analysis.contrasts[0][1]: 'v' is not an arm"),
         ("[debate, vote]", "[vote]", "e.yaml:20: analysis.contrasts[0]: must be a pair of arms"),
         (
@@ -276,11 +278,16 @@ def test_an_analysis_hash_depends_on_what_is_promised_and_on_nothing_else() -> N
         assert full != analysis_hash(parse(FULL.replace(old, new), "e.yaml"))
 
 
-def test_metric_names_are_listed_once() -> None:
-    assert len(set(METRICS)) == len(METRICS)
-    assert "accuracy_T" in METRICS
+def test_a_file_may_promise_exactly_what_reports_can_pair() -> None:
+    assert set(METRICS) == PAIRED_METRICS
 
 
+def test_a_rate_without_a_value_for_every_question_cannot_be_promised() -> None:
+    (fault,) = faults(FULL.replace("coverage]", "repair_T]"))
+    assert fault.startswith("e.yaml:19: analysis.primary[1]: 'repair_T' is not a metric")
+
+
+@unhurried
 @given(
     st.integers(0, len(FULL)),
     st.integers(0, 30),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runs.importers import sources
@@ -24,6 +24,7 @@ from tests.runs.importers.helpers import (
     questions,
 )
 
+unhurried = settings(deadline=None)  # Machines are busy; time is no property here.
 GOOD = lines(a_question(id="good")).encode()
 OBJECT = '{"id":"q","question":"?","answer_type":"open","x":%s}'
 
@@ -220,6 +221,7 @@ SAMPLES = [
 ]
 
 
+@unhurried
 @given(
     sample=st.sampled_from(SAMPLES),
     cuts=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 12), st.binary(max_size=8))),
@@ -248,11 +250,13 @@ JSON_VALUES = st.recursive(
 )
 
 
+@unhurried
 @given(key=st.sampled_from([*sorted(a_debate()), "beliefs", "final", "usage"]), value=JSON_VALUES)
 def test_any_value_in_any_place_of_a_debate_is_read_or_refused(key: str, value: object) -> None:
     _reads_or_faults(lines(a_debate(**{key: value})).encode(), "jsonl", debates=True)
 
 
+@unhurried
 @given(value=JSON_VALUES, place=st.sampled_from(["whole", "messages", "gold", "agent"]))
 def test_any_value_in_any_place_of_a_du_log_is_read_or_refused(value: object, place: str) -> None:
     wrapped = {

@@ -6,13 +6,15 @@ import io
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runs.importers import json_stream
 from runs.importers.faults import FaultLog
 from runs.importers.json_stream import members
 from runs.importers.sources import Source
+
+unhurried = settings(deadline=None)  # Machines are busy; time is no property here.
 
 
 def split(text: str | bytes) -> tuple[list[tuple[int, str]], list[str]]:
@@ -66,6 +68,7 @@ def test_a_trailing_comma_leaves_an_empty_member_to_be_refused() -> None:
     assert split("[1,]")[0] == [(1, "1"), (1, "")]
 
 
+@unhurried
 @given(
     st.lists(
         st.recursive(

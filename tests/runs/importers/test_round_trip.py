@@ -7,7 +7,7 @@ import string
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runs.engine.types import Evidence
@@ -32,6 +32,7 @@ from runs.importers.writers import write_debates, write_questions
 from tests.runs.importers.helpers import a_debate, a_question, debates, lines, questions
 
 # What files can hold: any text without NUL and half surrogates.
+unhurried = settings(deadline=None)  # Machines are busy; time is no property here.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 FULL_TEXTS = TEXTS.filter(lambda text: bool(text.strip()))
 NAMES = st.text(string.ascii_letters + "-_.é", min_size=1, max_size=8)
@@ -114,6 +115,7 @@ def debate_records(draw: st.DrawFn) -> DebateRecord:
     )
 
 
+@unhurried
 @given(st.lists(question_records(), min_size=1, max_size=4, unique_by=lambda r: r.id))
 def test_questions_come_back_as_they_were_written(records: list[QuestionRecord]) -> None:
     stream = io.StringIO()
@@ -123,6 +125,7 @@ def test_questions_come_back_as_they_were_written(records: list[QuestionRecord])
     assert [record_hash(r) for r in found] == [record_hash(r) for r in records]
 
 
+@unhurried
 @given(debate_records())
 def test_debates_come_back_as_they_were_written(record: DebateRecord) -> None:
     stream = io.StringIO()
