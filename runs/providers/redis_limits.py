@@ -3,9 +3,10 @@ A model's limits shared by all processes through Redis or Valkey.
 
 Each process holds a number of slots under a lease. One script exchanges: it renews the lease,
 returns what is not needed, asks for more and learns of a pause. A slot that is freed goes to the
-next in line here without a round trip, as long as the process holds no more than its fair share
-or nobody else waits; it learns both at least every ``HEARTBEAT_SECONDS``. A process that dies
-stops renewing, and its slots are free after ``LEASE_SECONDS``.
+next in line here without a round trip, as long as nobody else waits or the process holds no more
+than its share (what is left for it when all that wait get as much); it learns of both at least
+every ``HEARTBEAT_SECONDS``. A process that dies stops renewing, and its slots are free after
+``LEASE_SECONDS``.
 
 While Redis can't be reached, slots already held go on being used and no new ones are granted.
 """
@@ -52,23 +53,27 @@ for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
   redis.call('HDEL', KEYS[2], dead)
   redis.call('HDEL', KEYS[3], dead)
 end
-local others_held, others_waiting, contenders = 0, 0, 1
+local others_held, satisfied, contenders, least = 0, 0, 1, concurrency
 local held = redis.call('HGETALL', KEYS[2])
 for i = 1, #held, 2 do
   if held[i] ~= me then
-    others_held = others_held + tonumber(held[i + 1])
-    contenders = contenders + 1
+    local count = tonumber(held[i + 1])
+    others_held = others_held + count
     if tonumber(redis.call('HGET', KEYS[3], held[i]) or '0') > 0 then
-      others_waiting = others_waiting + 1
+      contenders = contenders + 1
+      least = math.min(least, count)
+    else
+      satisfied = satisfied + count
     end
   end
 end
-local grant = math.min(wanted, concurrency - others_held - kept)
 local allowed = concurrency
-if others_waiting > 0 then
-  grant = math.min(grant, math.ceil(concurrency / contenders) - kept)
-  allowed = math.floor(concurrency / contenders)
+if contenders > 1 then
+  local share = math.max(0, concurrency - satisfied) / contenders
+  allowed = math.ceil(share)
+  if least < math.max(1, math.floor(share)) then allowed = math.floor(share) end
 end
+local grant = math.min(wanted, concurrency - others_held - kept, math.max(1, allowed) - kept)
 local pause = math.max(0, redis.call('PTTL', KEYS[4]))
 if grant < 0 or pause > 0 or ARGV[6] == '0' then grant = 0 end
 if kept + wanted == 0 then
