@@ -17,7 +17,10 @@ _WORDS = {
 _SUBJECT = re.compile(
     r"(?:(?:it|this|that|the (?:statement|claim|answer|proposition|sentence))(?: is|s)|its) "
 )
-_OPENING = re.compile(r"\s*([A-Za-z]+)\s*[,.;:!(\u2014-]\s*(.+)", re.DOTALL)
+_OPENING = re.compile(
+    r"\s*([A-Za-z]+)\s*(?:[,.;:!(\u2014-]|(?=because\b|since\b|as\b))\s*(.+)",
+    re.DOTALL | re.IGNORECASE,
+)
 _STANCE = re.compile(r"\b(?:yes|no|true|false)\b")
 
 

@@ -6,12 +6,14 @@ import pytest
 
 from runs.engine.yesno import NoStanceError, read_yesno
 
-YES = ["yes", "Yes.", "TRUE", "y", "Correct", "**Yes**", "\\text{Yes}", "it is true", "Yes, it is",
+YES = ["yes", "Yes.", "TRUE", "y", "Correct", "**Yes**", "Yes because it is",
+       "\\text{Yes}", "it is true", "Yes, it is",
        "The statement is true."]  # fmt: skip
 NO = ["no", "No!", "False", "n", "incorrect", "Not true", "it's false", "the claim is wrong",
       "No, the claim is false", "No - it was Rome"]  # fmt: skip
-NEITHER = ["maybe", "No one knows", "Yes or no", "yes/no", "True or False", "Yes and no", "42",
-           "nonsense", "Yes, but also no", "No: it is true", "not wrong", "yes" * 2_000]  # fmt: skip
+NEITHER = ["maybe", "No one knows", "Yes or no", "yes/no", "True or False", "Yes and no",
+           "42", "nonsense", "Yes, but also no", "No: it is true", "not wrong",
+           "yes" * 2_000]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", YES)
