@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
-from ruamel.yaml.scalarstring import LiteralScalarString
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
 from runs.protocols.faults import fault_lines
 from runs.protocols.spec import Protocol
@@ -54,7 +54,7 @@ def _writer() -> YAML:
     yaml = YAML(typ="rt", pure=True)
     yaml.default_flow_style = False
     yaml.allow_unicode = True
-    yaml.width = 100
+    yaml.width = 2**20  # Folded lines are the one place where the writer loses blanks.
     yaml.indent(mapping=2, sequence=4, offset=2)
     return yaml
 
@@ -64,9 +64,16 @@ def _blocks(value: Any) -> Any:
         return {key: _blocks(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_blocks(inner) for inner in value]
-    if isinstance(value, str) and _fits_a_block(value):
-        return LiteralScalarString(value)
+    if isinstance(value, str):
+        return _styled(value)
     return value
+
+
+def _styled(text: str) -> str:
+    if _fits_a_block(text):
+        return LiteralScalarString(text)
+    # Only double quotes escape what the other styles would take for a line break.
+    return text if text.isprintable() else DoubleQuotedScalarString(text)
 
 
 def _fits_a_block(text: str) -> bool:
