@@ -1,0 +1,161 @@
+"""`report`: the figures of an experiment or of imported debates as one file, and two compared."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from audits.reports.build import Report, build_report, report_bytes
+from audits.reports.diff import differences, load_report
+from audits.reports.table import table_bytes
+from debateweb.access import command_workspace
+from debateweb.errors import InputError, NegativeAnswer
+from debateweb.management.base import Command as DebatewebCommand
+
+WRITERS = {"json": report_bytes, "csv": table_bytes}
+#: Formats that are drawn from the pages' templates.
+WITH_PAGES = ("html", "pdf")
+STANDARD_OUTPUT = "-"
+MAX_LINES = 200
+
+
+class ReportsDifferError(NegativeAnswer):
+    """Two reports do not say the same."""
+
+    code = "reports_differ"
+
+
+class Command(DebatewebCommand):
+    help = (
+        "Report on an experiment or a set of imported debates: report NAME. "
+        "Compare two report files: report diff A B."
+    )
+    example = "python manage.py report gsm8k-debate --format json -o report.json"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "words", metavar="NAME", nargs="+", help="what to report on; or: diff A B"
+        )
+        formats = (*WRITERS, *WITH_PAGES)
+        parser.add_argument("--format", choices=formats, default="json", help="default: json")
+        parser.add_argument(
+            "-o", dest="output", metavar="F", default=STANDARD_OUTPUT,
+            help="the file to write (default: -, standard output)",
+        )  # fmt: skip
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        match options["words"]:
+            case [name]:
+                self._report(name, options["format"], options["output"])
+            case ["diff", a, b]:
+                self._diff(a, b)
+            case _:
+                raise InputError("give one NAME, or: diff A B (see --help)")
+
+    def _report(self, name: str, format_name: str, output: str) -> None:
+        if format_name not in WRITERS:
+            raise InputError(f"--format {format_name} comes with the pages; json and csv are there")
+        folder = Path(output).resolve().parent
+        if output != STANDARD_OUTPUT and not folder.is_dir():
+            raise InputError(f"-o: there is no folder {str(folder)!r}")
+        report = build_report(workspace=command_workspace(self.workspace_name), name=name)
+        content = WRITERS[format_name](report)
+        if output == STANDARD_OUTPUT:
+            self.stdout.write(content.decode(), ending="")
+            return
+        write_whole(Path(output), content)
+        self.emit(_summary(report, output), _said(report, output))
+
+    def _diff(self, a: str, b: str) -> None:
+        lines = list(differences(load_report(_text(a), a), load_report(_text(b), b)))
+        shown = lines[:MAX_LINES]
+        if len(lines) > MAX_LINES:
+            shown.append(f"… and {len(lines) - MAX_LINES} more")
+        self.emit({"a": a, "b": b, "differences": lines}, "\n".join(shown) or "no difference")
+        if lines:
+            raise ReportsDifferError(f"{len(lines)} differences")
+
+
+def _text(path: str) -> str:
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except OSError as exc:
+        raise InputError(f"{path}: {exc.strerror}") from exc
+    except UnicodeDecodeError as exc:
+        raise InputError(f"{path}: is not UTF-8 text") from exc
+
+
+def _summary(report: Report, output: str) -> dict[str, Any]:
+    return {
+        "name": report["name"],
+        "kind": report["kind"],
+        "file": output,
+        "inputs": report["inputs"],
+        "conditions": [
+            {
+                "name": condition["name"],
+                "labels": condition["labels"],
+                "figures": len(condition["figures"]),
+            }
+            for condition in report["conditions"]
+        ],
+        "comparisons": len(report["comparisons"]),
+        "deviations": report["deviations"],
+    }
+
+
+def _said(report: Report, output: str) -> str:
+    lines = [f"{report['name']}: report written to {output}"]
+    for condition in report["conditions"]:
+        labels = f" [{', '.join(condition['labels'])}]" if condition["labels"] else ""
+        lines.append(f"  {condition['name']}{labels}: {_headline(condition['figures'])}")
+    for one in report["deviations"]:
+        where = f"{one['condition']}: " if one["condition"] else ""
+        lines.append(f"  note: {where}{one['text']}")
+    return "\n".join(lines)
+
+
+def _headline(figures: list[dict[str, Any]]) -> str:
+    """Return the first accuracy at the end, as the reader sees it first in the report."""
+    for figure in figures:
+        if figure["metric"] == "accuracy_T":
+            if figure["value"] is None:
+                return f"accuracy_T null ({figure['reason']})"
+            return f"accuracy_T {figure['value']:.4f} on {figure['n_questions']} questions"
+    return "no accuracy"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """
+    Replace a file in one step, so that nobody ever reads half of it. Raises InputError.
+
+    A link keeps pointing at what it names; a device or a pipe is written to and not replaced.
+    """
+    path = path.resolve()
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".report.")
+    except OSError as exc:
+        raise InputError(f"-o: {path}: {exc.strerror}") from exc
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        Path(draft).chmod(0o666 & ~_umask())
+        Path(draft).replace(path)
+    except OSError as exc:
+        Path(draft).unlink(missing_ok=True)
+        raise InputError(f"-o: {path}: {exc.strerror}") from exc
+
+
+def _umask() -> int:
+    """Return the mask of new files, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

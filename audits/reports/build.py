@@ -1,0 +1,167 @@
+"""
+The report: from the rows of an experiment or of imported debates to one JSON (docs/formats.md).
+
+Page, file and table are made from this JSON, so they cannot differ. Equal records give equal
+bytes but for ``wall_seconds``; the seed of the resampling comes from the hash of what went in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from audits.metrics import Settings
+from audits.metrics.bootstrap import REPORT_RESAMPLES
+from audits.queries import ArmRows, LoggedRows, debate_set_rows, experiment_rows
+from audits.reports.comparisons import declared_comparisons, fronts, same_start_partner
+from audits.reports.deviations import deviations
+from audits.reports.figures import RowAddress, condition_json
+from debateweb.errors import InputError
+from debateweb.models import Workspace
+from runs.engine.hashing import digest
+from runs.models import DebateSet, Experiment
+
+SCHEMA_VERSION = 1
+#: How replies of imported debates are scored (docs/formats.md).
+AS_LOGGED = "as_logged"
+
+#: Inputs that only name an experiment: another name is no other result, so they seed nothing.
+_NAMING = frozenset({"spec"})
+_SEED_BITS = 52  # Exact in every JSON reader.
+
+Report = dict[str, Any]
+
+
+def build_report(*, workspace: Workspace, name: str, resamples: int = REPORT_RESAMPLES) -> Report:
+    """
+    Return the report on whatever ``name`` stands for in a workspace.
+
+    ``resamples`` are those of each bootstrap interval. Raises InputError where nothing that can
+    be reported on has the name.
+    """
+    experiment = (
+        Experiment.objects.filter(workspace=workspace, name=name)
+        .select_related("question_set", "account")
+        .first()
+    )
+    if experiment is not None:
+        return experiment_report(experiment, resamples=resamples)
+    debate_set = (
+        DebateSet.objects.filter(workspace=workspace, name=name)
+        .select_related("question_set")
+        .first()
+    )
+    if debate_set is not None:
+        return debates_report(debate_set, resamples=resamples)
+    raise InputError(f"there is no experiment and no set of imported debates {name!r}")
+
+
+def experiment_report(experiment: Experiment, *, resamples: int = REPORT_RESAMPLES) -> Report:
+    """Return the report on an experiment; runs that are not done are counted and left out."""
+    rows = experiment_rows(experiment)
+    arms = rows.arms
+    analysis = experiment.analysis["analysis"]
+    inputs = {
+        "questions": experiment.question_set.content_hash,
+        "spec": experiment.spec_hash,
+        "analysis": experiment.analysis_hash,
+        "protocols": {name: own.arm.protocol.protocol_hash for name, own in arms.items()},
+        "price_tables": {name: own.arm.price_table_version for name, own in arms.items()},
+        "results": rows.results_hash,
+    }
+    settings = _settings(inputs, resamples, alpha=analysis["alpha"])
+    address = RowAddress("experiments", experiment.name)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "experiment",
+        "name": experiment.name,
+        "inputs": inputs,
+        "analysis": experiment.analysis,
+        "deviations": deviations(experiment, rows),
+        "conditions": [_arm_json(own, arms, address, settings) for own in arms.values()],
+        "comparisons": declared_comparisons(arms, analysis, address=address, settings=settings),
+        "cost_fronts": fronts(arms, settings),
+    }
+
+
+def _arm_json(
+    own: ArmRows, arms: Mapping[str, ArmRows], address: RowAddress, settings: Settings
+) -> dict[str, Any]:
+    partner = same_start_partner(own, arms)
+    made = condition_json(
+        own.arm.name,
+        own.runs,
+        address=address,
+        settings=settings,
+        same_start=partner.runs if partner is not None else (),
+        blind_start=own.protocol.initialisation == "blind",
+    )
+    marked = own.arm.marked or None
+    return {
+        "name": made["name"],
+        "protocol": own.arm.protocol.name,
+        "protocol_hash": own.arm.protocol.protocol_hash,
+        "marked": marked,
+        "labels": [*([marked] if marked else []), *made["labels"]],
+        "runs": {"done": len(own.runs), "designed": own.designed},
+        "same_start": partner.arm.name if partner is not None else None,
+        "figures": made["figures"],
+        "tables": made["tables"],
+    }
+
+
+def debates_report(debate_set: DebateSet, *, resamples: int = REPORT_RESAMPLES) -> Report:
+    """Return the report on debates that ran elsewhere, imported as logged."""
+    inputs = {
+        "debates": debate_set.content_hash,
+        "questions": debate_set.question_set.content_hash,
+        "rules": debate_set.rules,
+        "scoring": AS_LOGGED,
+    }
+    settings = _settings(inputs, resamples)
+    address = RowAddress("debates", debate_set.name)
+    protocols = debate_set_rows(debate_set)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "debates",
+        "name": debate_set.name,
+        "inputs": inputs,
+        "deviations": [],
+        "conditions": [
+            _logged_json(name, own, debate_set, address, settings)
+            for name, own in protocols.items()
+        ],
+        "comparisons": [],
+    }
+
+
+def _logged_json(
+    name: str, own: LoggedRows, debate_set: DebateSet, address: RowAddress, settings: Settings
+) -> dict[str, Any]:
+    made = condition_json(
+        name, own.runs, address=address, settings=settings, blind_start=own.blind_start
+    )
+    known = sorted(own.reads)
+    reads = known[0] if len(known) == 1 else "mixed"
+    return {
+        "name": name,
+        "scoring": AS_LOGGED,
+        "rules": debate_set.rules,
+        "reads": reads,
+        "labels": ["imported as logged", f"reads {reads}", *made["labels"]],
+        "figures": made["figures"],
+        "tables": made["tables"] | {"reads": dict(sorted(own.reads.items()))},
+    }
+
+
+def _settings(inputs: Mapping[str, Any], resamples: int, alpha: float = 0.05) -> Settings:
+    counted = {key: value for key, value in inputs.items() if key not in _NAMING}
+    seed = int(digest(counted), 16) >> (256 - _SEED_BITS)
+    return Settings(alpha=alpha, resamples=resamples, seed=seed)
+
+
+def report_bytes(report: Report) -> bytes:
+    """Return a report as the bytes of its file. Raises ValueError for what JSON cannot hold."""
+    text = json.dumps(report, ensure_ascii=False, allow_nan=False, indent=1)
+    return f"{text}\n".encode()

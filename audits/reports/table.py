@@ -1,0 +1,56 @@
+"""A report as a table: one row a figure, for spreadsheets and statistics programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+COLUMNS = (
+    "condition", "marked", "metric", "agg", "round", "by", "num", "den", "value", "ci_low",
+    "ci_high", "ci_method", "B", "seed", "n_questions", "n_undefined", "reason", "source",
+    "se_cluster", "p", "p_holm", "test", "mde_80", "margin", "p_non_inferior", "notes", "rows",
+)  # fmt: skip
+
+#: A cell that begins so is a formula to a spreadsheet, and names in a report are others' words.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def table_bytes(report: Mapping[str, Any]) -> bytes:
+    """Return the figures of a report as CSV in UTF-8."""
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, COLUMNS, extrasaction="ignore")
+    writer.writeheader()
+    for row in _rows(report):
+        writer.writerow({key: harmless(value) for key, value in row.items()})
+    return stream.getvalue().encode()
+
+
+def _rows(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for condition in report["conditions"]:
+        for figure in condition["figures"]:
+            place = {"condition": condition["name"], "marked": condition.get("marked")}
+            yield place | _flat(figure)
+    for pair in report["comparisons"]:
+        for figure in pair["figures"]:
+            yield {"condition": f"{pair['a']} - {pair['b']}"} | _flat(figure)
+
+
+def _flat(figure: Mapping[str, Any]) -> dict[str, Any]:
+    low, high = figure["ci"] or (None, None)
+    return {
+        **figure,
+        "by": json.dumps(figure["by"], ensure_ascii=False) if figure["by"] else None,
+        "ci_low": low,
+        "ci_high": high,
+        "notes": "; ".join(figure["notes"]),
+    }
+
+
+def harmless(value: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula; numbers stay numbers."""
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+        return f"'{value}"
+    return value
