@@ -652,6 +652,8 @@ class Aggregate(models.Model):
     answer_raw = models.TextField()
     answer_kind = models.CharField(max_length=8)
     answer_value = models.TextField()
+    answer_rule = models.CharField(max_length=32)
+    answer_reason = models.TextField()
     counts = models.JSONField()
     tied = models.BooleanField()
     tie_resolved_by = models.CharField(max_length=32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from runs.engine.draws import Draws
@@ -49,27 +50,8 @@ def attempt_draft(
 def read_set_json(read_set: ReadSet) -> dict[str, Any]:
     """Return a read set as it is stored: what was put in the prompt, cut, and left out (S6)."""
     return {
-        "entries": [
-            {
-                "agent_id": e.agent_id,
-                "state_version": e.state_version,
-                "content_hash": e.content_hash,
-                "position": e.position,
-                "own": e.own,
-                "from_chars": e.from_chars,
-                "to_chars": e.to_chars,
-            }
-            for e in read_set.entries
-        ],
-        "dropped": [
-            {
-                "agent_id": d.agent_id,
-                "state_version": d.state_version,
-                "content_hash": d.content_hash,
-                "reason": d.reason,
-            }
-            for d in read_set.dropped
-        ],
+        "entries": [asdict(entry) for entry in read_set.entries],
+        "dropped": [asdict(entry) for entry in read_set.dropped],
     }
 
 

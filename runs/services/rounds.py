@@ -247,11 +247,13 @@ WITH run AS (
         reason text, state_version int, attempt_id bigint)
 ), aggregated AS (
     INSERT INTO runs_aggregate (run_id, ordinal, t, aggregator, answer_raw, answer_kind,
-        answer_value, counts, tied, tie_resolved_by, unresolved, candidates, open_issues)
+        answer_value, answer_rule, answer_reason, counts, tied, tie_resolved_by, unresolved,
+        candidates, open_issues)
     SELECT run.id, 0, a.t, a.aggregator, a.answer_raw, a.answer_kind, a.answer_value,
-        a.counts, a.tied, a.tie_resolved_by, a.unresolved, a.candidates, a.open_issues
+        a.answer_rule, a.answer_reason, a.counts, a.tied, a.tie_resolved_by, a.unresolved, a.candidates, a.open_issues
     FROM run, jsonb_to_recordset(%(outcomes)s::jsonb) AS a(t int, aggregator text,
-        answer_raw text, answer_kind text, answer_value text, counts jsonb, tied boolean,
+        answer_raw text, answer_kind text, answer_value text, answer_rule text,
+        answer_reason text, counts jsonb, tied boolean,
         tie_resolved_by text, unresolved boolean, candidates jsonb, open_issues jsonb)
 )
 SELECT count(*) FROM run
@@ -341,6 +343,8 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         "answer_raw": outcome.answer.raw,
         "answer_kind": outcome.answer.kind.value,
         "answer_value": outcome.answer.value,
+        "answer_rule": outcome.answer.rule,
+        "answer_reason": outcome.answer.reason,
         "counts": outcome.counts,
         "tied": outcome.tied,
         "tie_resolved_by": outcome.tie_resolved_by,

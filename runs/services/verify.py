@@ -179,7 +179,13 @@ def _outcome(row: Aggregate) -> Outcome:
     return Outcome(
         t=row.t,
         aggregator=row.aggregator,
-        answer=Answer(row.answer_raw, AnswerKind(row.answer_kind), row.answer_value),
+        answer=Answer(
+            raw=row.answer_raw,
+            kind=AnswerKind(row.answer_kind),
+            value=row.answer_value,
+            rule=row.answer_rule,
+            reason=row.answer_reason,
+        ),
         counts=tuple((value, count) for value, count in row.counts),
         tied=row.tied,
         tie_resolved_by=row.tie_resolved_by,

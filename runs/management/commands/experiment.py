@@ -26,6 +26,8 @@ from runs.services.progress import progress_of
 from runs.services.verify import verify_experiment
 
 POLL_SECONDS = 0.25
+#: Disagreements printed; --json has them all.
+MOST_SHOWN = 20
 #: An experiment in one of these states moves on by itself.
 MOVING = (ExperimentStatus.RUNNING,)
 
@@ -133,7 +135,7 @@ class Command(DebatewebCommand):
         lines = [str(one) for one in found]
         self.emit(
             {"runs": checked, "disagreements": lines},
-            "\n".join([*lines, f"{experiment.name}: {checked:,} runs replayed"]),
+            "\n".join([*lines[:MOST_SHOWN], f"{experiment.name}: {checked:,} runs replayed"]),
         )
         if found:
             raise ReplayDisagreesError(f"{found[0]} ({len(found)} in all)")
