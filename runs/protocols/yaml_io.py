@@ -69,7 +69,7 @@ def _blocks(value: Any) -> Any:
     return value
 
 
-def _styled(text: str) -> str:
+def _styled(text: str) -> Any:
     if _fits_a_block(text):
         return LiteralScalarString(text)
     # Only double quotes escape what the other styles would take for a line break.
