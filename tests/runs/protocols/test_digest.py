@@ -15,6 +15,7 @@ from pydantic_core import to_jsonable_python
 from runs.protocols.digest import (
     DESCRIPTIVE_FIELDS,
     algorithm,
+    canonical_text,
     protocol_hash,
     protocol_preimage,
 )
@@ -129,6 +130,14 @@ def test_any_change_of_one_semantic_field_changes_the_hash(name: str) -> None:
         other = protocol_hash(copy)
         assert other not in seen, path
         seen.add(other)
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_the_stored_text_gives_back_the_whole_protocol(name: str) -> None:
+    protocol = PUBLISHED[name]
+    stored = canonical_text(protocol)
+    assert Protocol.model_validate_json(stored) == protocol
+    assert canonical_text(load_protocol(stored, name)) == stored
 
 
 def test_the_order_of_agents_is_a_part_of_the_algorithm() -> None:
