@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("realdata"):
             item.add_marker(pytest.mark.usefixtures("real_data"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip into a failure where the test is marked with something that is required."""
+    report = yield
+    hidden = sorted(what for what in required() if item.get_closest_marker(what))
+    if report.skipped and hidden and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = (
+            f"{', '.join(hidden)} required (DEBATEWEB_REQUIRE), yet: {report.longrepr}"
+        )
+    return report
