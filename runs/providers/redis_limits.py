@@ -29,7 +29,7 @@ from runs.providers.limits import BURST_SECONDS, MAX_PAUSE_SECONDS, ModelLimits,
 logger = logging.getLogger(__name__)
 
 LEASE_SECONDS = 6.0
-HEARTBEAT_SECONDS = 1.0
+HEARTBEAT_SECONDS = 0.5
 
 #: Between two asks while calls wait and no slot was free, with jitter on top.
 POLL_SECONDS = 0.03
@@ -115,6 +115,7 @@ class _Shared:
     yielded: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     keeper: asyncio.Task[None] | None = None
+    linger: asyncio.TimerHandle | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -165,6 +166,14 @@ class RedisLimiter:
             shared.yielded = True
             shared.changed.set()
         pool.give_back()
+        if pool.idle and shared.linger is None:
+            loop = asyncio.get_running_loop()
+            shared.linger = loop.call_later(LINGER_SECONDS, self._stop_lingering, shared)
+
+    @staticmethod
+    def _stop_lingering(shared: _Shared) -> None:
+        shared.linger = None
+        shared.changed.set()
 
     async def pause(self, model: str, seconds: float) -> None:
         shared = self._models.get(model)
@@ -212,9 +221,8 @@ class RedisLimiter:
             # Others hold what is wanted here; whoever asks at random moments gets its turn.
             await asyncio.sleep(POLL_SECONDS * (1.0 + random.random()))  # noqa: S311 - jitter
             return
-        timeout = LINGER_SECONDS if pool.idle and not pool.waiting else HEARTBEAT_SECONDS
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(HEARTBEAT_SECONDS):
                 await shared.changed.wait()
 
     async def _exchange(self, shared: _Shared, kept: int) -> bool:
@@ -260,6 +268,8 @@ class RedisLimiter:
         """Give every slot back and close the connections."""
         for shared in self._models.values():
             shared.pool.close()
+            if shared.linger is not None:
+                shared.linger.cancel()
             if shared.keeper is not None:
                 shared.keeper.cancel()
                 await asyncio.gather(shared.keeper, return_exceptions=True)

