@@ -74,5 +74,9 @@ def configuration(level: str) -> dict[str, Any]:
         "loggers": {
             "django": {"handlers": [], "propagate": True},
             "django.server": {"handlers": [], "propagate": True},
+            # A line for every task and call says less than their rows and costs more.
+            "celery.app.trace": {"level": "WARNING"},
+            "celery.worker.strategy": {"level": "WARNING"},
+            "LiteLLM": {"level": "WARNING"},
         },
     }

@@ -46,6 +46,10 @@ def ensure_loaded() -> Any:
     return _loaded[0]
 
 
+#: Sent where a model of one's own needs no key.
+NO_KEY = "none"
+
+
 class LiteLLMProvider:
     """Models reached through LiteLLM, by LiteLLM's names."""
 
@@ -55,8 +59,9 @@ class LiteLLMProvider:
         self._fixed: dict[str, Any] = {"num_retries": 0, "max_retries": 0}
         if base_url:
             self._fixed["api_base"] = base_url
-        if api_key:
-            self._fixed["api_key"] = api_key
+        if api_key or base_url:
+            # The SDK beneath refuses to call without a key; one's own server may want none.
+            self._fixed["api_key"] = api_key or NO_KEY
         self._secrets = (api_key,) if api_key else ()
 
     async def complete(self, request: ProviderRequest) -> ProviderReply:
