@@ -39,7 +39,8 @@ format: env-dev ## Format the code and sort the imports
 	@$(VENV)/bin/ruff check --fix-only --quiet . ; $(VENV)/bin/ruff format .
 
 bench: env-dev ## Measure wall time and CPU a call against a stub model server
-	@exec $(PY) tests/run.py -m "" --no-header -q -s tests/load
+	@$(PY) tests/run.py -- $(PY) -m tests.load.providers_bench
+	@$(PY) tests/run.py --durable -- $(PY) -m tests.load.rounds_bench
 
 stress: env-dev ## The long drills: kills, forced interleavings
 	@exec $(PY) tests/run.py -m stress -s
