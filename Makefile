@@ -40,7 +40,7 @@ format: env-dev ## Format the code and sort the imports
 
 bench: env-dev ## Measure wall time and CPU a call against a stub model server
 	@$(PY) tests/run.py -- $(PY) -m tests.load.providers_bench
-	@$(PY) tests/run.py --durable -- $(PY) -m tests.load.rounds_bench
+	@DEBATEWEB_TEST_DURABLE=1 $(PY) tests/run.py -- $(PY) -m tests.load.rounds_bench
 
 stress: env-dev ## The long drills: kills, forced interleavings
 	@exec $(PY) tests/run.py -m stress -s

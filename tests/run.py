@@ -3,8 +3,8 @@
 Start throw-away services, run pytest against them, stop them in every case.
 
 ``python tests/run.py [pytest's arguments]``, or ``python tests/run.py -- COMMAND …`` to run
-another command against the same services; ``--durable`` before it keeps the disk's part in what
-is measured. A conftest would be too late: Django reads its
+another command against the same services; under ``DEBATEWEB_TEST_DURABLE=1`` the database waits
+for the disk, as in life. A conftest would be too late: Django reads its
 database settings before. ``DATABASE_URL`` and ``REDIS_URL`` select other servers; they must hold
 nothing of value. Exits as pytest does.
 """
@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -39,10 +39,6 @@ FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 def main() -> int:
     for signum in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _leave)
-    words = sys.argv[1:]
-    is_durable = words[:1] == ["--durable"]
-    if is_durable:
-        words = words[1:]
     with ExitStack() as stack:
         folder = stack.enter_context(_folder())
         env = {
@@ -51,12 +47,12 @@ def main() -> int:
             "DEBATEWEB_SECRET_KEY": secrets.token_urlsafe(48),
         }
         if "DATABASE_URL" not in env:
-            env["DATABASE_URL"] = stack.enter_context(_postgres(folder, {} if is_durable else FAST))
+            env["DATABASE_URL"] = stack.enter_context(_postgres(folder))
         if "REDIS_URL" not in env:
             env["REDIS_URL"] = stack.enter_context(_valkey(folder))
         _check_database(env["DATABASE_URL"])
         _check_broker(env["REDIS_URL"])
-        return _run(_command(words), env)
+        return _run(_command(sys.argv[1:]), env)
 
 
 def _command(words: list[str]) -> list[str]:
@@ -88,7 +84,7 @@ def _folder() -> Iterator[Path]:
 
 
 @contextmanager
-def _postgres(folder: Path, tuning: Mapping[str, str]) -> Iterator[str]:
+def _postgres(folder: Path) -> Iterator[str]:
     account = process.service_account()
     programs = binaries.postgres_programs(folder, account)
     sockets = folder / "pg"
