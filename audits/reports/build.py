@@ -97,13 +97,16 @@ def _arm_json(
         same_start=partner.runs if partner is not None else (),
         blind_start=own.protocol.initialisation == "blind",
     )
-    marked = own.arm.marked or None
+    marked, source = own.arm.marked or None, own.arm.branch_from
+    labels = [marked] if marked else []
+    if source is not None:
+        labels.append(f"initial answers of {source.name}, which paid for them")
     return {
         "name": made["name"],
         "protocol": own.arm.protocol.name,
         "protocol_hash": own.arm.protocol.protocol_hash,
         "marked": marked,
-        "labels": [*([marked] if marked else []), *made["labels"]],
+        "labels": [*labels, *made["labels"]],
         "runs": {"done": len(own.runs), "designed": own.designed},
         "same_start": partner.arm.name if partner is not None else None,
         "figures": made["figures"],

@@ -103,8 +103,12 @@ def _first_arm(own: ArmRows, arms: Mapping[str, ArmRows]) -> str:
 
 
 def fronts(arms: Mapping[str, ArmRows], settings: Settings) -> list[dict[str, Any]]:
-    """Return for each unit of cost which arms no other arm beats (docs/metrics.md, Cost)."""
-    conditions = {name: own.runs for name, own in arms.items()}
+    """
+    Return for each unit of cost which arms no other arm beats (docs/metrics.md, Cost).
+
+    Arms that branched are left out: another arm paid for their initial answers.
+    """
+    conditions = {name: own.runs for name, own in arms.items() if own.arm.branch_from is None}
     return [_front(conditions, unit, settings) for unit in FRONT_UNITS]
 
 

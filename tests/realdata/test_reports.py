@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.audits.reports.commands import command, figure, report_json
+from tests.audits.reports.experiments import Deaf, executed, made
 
 pytestmark = [pytest.mark.realdata, pytest.mark.django_db]
 
@@ -88,3 +89,66 @@ def test_two_models_as_two_steps(real_data: Path, tmp_path: Path) -> None:
     log = reported(real_data / SOLUTIONS, tmp_path, "--format", "gsm8k_steps")
     assert share(log, "repair_T") == (360, 861)
     assert share(log, "damage_T") == (76, 458)
+
+
+REPLAY = """
+name: replayed
+questions: log
+arms:
+  - {name: replay, protocol: du_replay, models: {default: "recorded:log"}}
+"""
+
+
+def replayed(source: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Import a log, send it through the engine reply by reply, return its condition."""
+    monkeypatch.setattr("runs.dispatch.current_app", Deaf())
+    assert command("runs", "debates", "import", str(source), "--name", "log")[0] == 0
+    executed(made(REPLAY, folder))
+    (condition,) = report_json("replayed", folder)["conditions"]
+    assert condition["marked"] == "recorded"
+    return dict(condition)
+
+
+def through_the_engine(condition: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "opened": [row["opened"] for row in condition["tables"]["rounds"]],
+        "stops": condition["tables"]["stop_reasons"],
+        "plurality": by_round(condition, "plurality_accuracy"),
+        "ties": by_round(condition, "plurality_tied"),
+        "repair": share(condition, "repair_T"),
+        "damage": share(condition, "damage_T"),
+        "inactive": share(condition, "inactive")[0],
+        "retained": share(condition, "retained")[0],
+    }
+
+
+def test_the_mmlu_debates_through_the_engine(
+    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = replayed(real_data / "du_format/mmlu_3agents_3rounds.json", tmp_path, monkeypatch)
+    assert through_the_engine(log) == {
+        "opened": [20, 19, 16],
+        "stops": {"round_limit": 16, "no_admitted_updates": 3, "no_admitted_initial_states": 1},
+        "plurality": [8, 8, 9],
+        "ties": [3, 4, 1],
+        "repair": (2, 36),
+        "damage": (3, 24),
+        "inactive": 17,
+        "retained": 12,
+    }
+
+
+def test_the_gsm_debates_through_the_engine(
+    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = replayed(real_data / "du_format/gsm_3agents_3rounds.json", tmp_path, monkeypatch)
+    assert through_the_engine(log) == {
+        "opened": [20, 20, 20],
+        "stops": {"round_limit": 20},
+        "plurality": [16, 16, 17],
+        "ties": [2, 0, 0],
+        "repair": (4, 12),
+        "damage": (1, 48),
+        "inactive": 0,
+        "retained": 0,
+    }
