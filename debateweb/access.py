@@ -140,9 +140,13 @@ def redeem_link(token: str, password: str) -> User:
     Raises LinkError for a link that does not work (any more) and InputError for a password that
     is too weak; the link then stays usable.
     """
-    link = OneTimeLink.objects.filter(
-        token_sha256=_token_hash(token), used_at=None, expires_at__gt=Now()
-    ).select_related("user").first()
+    link = (
+        OneTimeLink.objects.filter(
+            token_sha256=_token_hash(token), used_at=None, expires_at__gt=Now()
+        )
+        .select_related("user")
+        .first()
+    )
     if link is None:
         raise LinkError("this link was used before, has expired or is mistyped")
     try:

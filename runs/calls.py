@@ -95,6 +95,7 @@ class CallDesk:
 
     def restore(self, calls: Sequence[CallPlan]) -> None:
         """Take over what an earlier worker left: its results count, its lost calls are held."""
+        self.overran = resume.has_overrun(self.lease)
         planned = {call.agent_id: call for call in calls}
         for past in resume.attempts_of_round(self.lease):
             progress = self._progress_of(past.agent_id)

@@ -31,7 +31,10 @@ def ask_to_start_runs(experiment_id: int) -> None:
     """Ask some worker to start due runs of an experiment, once the transaction is committed."""
     transaction.on_commit(
         partial(
-            current_app.send_task, START_RUNS, args=[experiment_id], queue="rounds",
+            current_app.send_task,
+            START_RUNS,
+            args=[experiment_id],
+            queue="rounds",
             ignore_result=True,
         )
     )

@@ -61,9 +61,7 @@ class LeaseKeeper:
         with self._lock:
             self._watches[lease.run_id] = watch
             if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._beat, name="lease-keeper", daemon=True
-                )
+                self._thread = threading.Thread(target=self._beat, name="lease-keeper", daemon=True)
                 self._thread.start()
         try:
             yield watch

@@ -363,7 +363,9 @@ class Run(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["arm", "question", "seed"], name="run_once"),
-            models.CheckConstraint(condition=Q(status__in=RunStatus.values), name="run_status_known"),
+            models.CheckConstraint(
+                condition=Q(status__in=RunStatus.values), name="run_status_known"
+            ),
             models.CheckConstraint(
                 condition=~Q(status="DONE") | ~Q(stop_reason=""), name="run_done_has_stop_reason"
             ),
@@ -513,7 +515,7 @@ class State(models.Model):
     claims = models.JSONField(default=list)
     evidence_refs = models.JSONField(default=list)
     unresolved = models.JSONField(default=list)
-    confidence = models.CharField(max_length=32, null=True)
+    confidence = models.CharField(max_length=32, null=True)  # noqa: DJ001  # None: none given.
     change = models.JSONField(default=list)
     attempt = models.ForeignKey(Attempt, models.PROTECT, null=True, related_name="states")
     origin = models.ForeignKey("self", models.PROTECT, null=True, related_name="branched")
@@ -703,9 +705,7 @@ class LedgerEntry(models.Model):
             models.CheckConstraint(
                 condition=Q(microusd__gte=0) & Q(output_tokens__gte=0), name="entry_not_negative"
             ),
-            models.CheckConstraint(
-                condition=Q(kind__in=EntryKind.values), name="entry_kind_known"
-            ),
+            models.CheckConstraint(condition=Q(kind__in=EntryKind.values), name="entry_kind_known"),
         ]
 
     def __str__(self) -> str:

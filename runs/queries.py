@@ -38,9 +38,9 @@ from runs.providers.recorded import RecordedProvider, RecordedReply
 
 def experiments_visible_to(user: User) -> QuerySet[Experiment]:
     """Return the experiments of the workspaces ``user`` belongs to, newest first."""
-    return Experiment.objects.filter(
-        workspace__in=workspaces_of(user), archived_at=None
-    ).order_by("-pk")
+    return Experiment.objects.filter(workspace__in=workspaces_of(user), archived_at=None).order_by(
+        "-pk"
+    )
 
 
 def runs_visible_to(user: User) -> QuerySet[Run]:
@@ -50,16 +50,16 @@ def runs_visible_to(user: User) -> QuerySet[Run]:
 
 def question_sets_visible_to(user: User) -> QuerySet[QuestionSet]:
     """Return the question sets of the workspaces ``user`` belongs to, newest first."""
-    return QuestionSet.objects.filter(
-        workspace__in=workspaces_of(user), archived_at=None
-    ).order_by("-pk")
+    return QuestionSet.objects.filter(workspace__in=workspaces_of(user), archived_at=None).order_by(
+        "-pk"
+    )
 
 
 def debate_sets_visible_to(user: User) -> QuerySet[DebateSet]:
     """Return the debate sets of the workspaces ``user`` belongs to, newest first."""
-    return DebateSet.objects.filter(
-        workspace__in=workspaces_of(user), archived_at=None
-    ).order_by("-pk")
+    return DebateSet.objects.filter(workspace__in=workspaces_of(user), archived_at=None).order_by(
+        "-pk"
+    )
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,9 @@ def recorded_provider(
     return RecordedProvider(replies)
 
 
-def _recorded_turns(body: dict[str, list[dict[str, object]]], position: int) -> dict[int, RecordedReply]:
+def _recorded_turns(
+    body: dict[str, list[dict[str, object]]], position: int
+) -> dict[int, RecordedReply]:
     agents = body["agents"]
     if position >= len(agents):
         return {}

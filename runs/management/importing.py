@@ -13,8 +13,8 @@ from debateweb.errors import InputError
 from debateweb.management.actions import Actions
 from debateweb.management.base import Command
 from runs.importers.faults import ImportFaults
-from runs.importers.sources import open_source
 from runs.importers.registry import guess_format
+from runs.importers.sources import open_source
 from runs.services.imports import Imported
 
 T = TypeVar("T")

@@ -162,9 +162,7 @@ class _Designer:
             return None
         return protocol
 
-    def _matched(
-        self, arm: ArmSpec, protocol: Protocol, models: Mapping[str, ModelConfig]
-    ) -> int:
+    def _matched(self, arm: ArmSpec, protocol: Protocol, models: Mapping[str, ModelConfig]) -> int:
         """Return the number of samples that use what the matched arm is expected to use."""
         if arm.match is None or arm.match.arm not in self.designs:
             raise InputError("the arm that it is matched to has faults of its own")
@@ -201,7 +199,9 @@ class _Designer:
         if found is None:
             self.faults.append(f"{at}: there is no imported debate set {name!r}")
         elif found.question_set_id != self.question_set.pk:
-            self.faults.append(f"{at}: {name!r} answers other questions than {self.spec.questions!r}")
+            self.faults.append(
+                f"{at}: {name!r} answers other questions than {self.spec.questions!r}"
+            )
         else:
             debate_sets[key] = found.pk
 
@@ -235,9 +235,7 @@ class _Designer:
 
 
 def _expected(protocol: Protocol) -> cost.Expected:
-    return cost.expected(
-        protocol, q_tokens=TYPICAL_QUESTION_TOKENS, a_tokens=TYPICAL_ANSWER_TOKENS
-    )
+    return cost.expected(protocol, q_tokens=TYPICAL_QUESTION_TOKENS, a_tokens=TYPICAL_ANSWER_TOKENS)
 
 
 def _slot_prices(protocol: Protocol, models: Mapping[str, ModelConfig]) -> dict[str, Price]:

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from debateweb.audit import record
 from debateweb.errors import InputError, StateError
 from debateweb.models import User, Workspace
-from runs import bindings, dispatch
+from runs import dispatch
 from runs.engine.hashing import digest, snapshot_hash
 from runs.experiment_file import ExperimentSpec, analysis_hash, frozen_analysis, unsupported
 from runs.models import (
@@ -141,9 +141,7 @@ def _create_arms(
     return arms
 
 
-def store_protocol(
-    workspace: Workspace, design: ArmDesign, actor: User | None
-) -> ProtocolVersion:
+def store_protocol(workspace: Workspace, design: ArmDesign, actor: User | None) -> ProtocolVersion:
     """Return the stored version of an arm's protocol; a new one where its content is new (S1)."""
     versions = ProtocolVersion.objects.filter(workspace=workspace, name=design.protocol.name)
     same = versions.filter(canonical=canonical_text(design.protocol)).first()
@@ -208,11 +206,15 @@ def _insert(batch: Sequence[Run]) -> None:
     Run.objects.bulk_create([run for run in batch if run.branch_source is None])
     left = [run for run in batch if run.branch_source is not None]
     while left:
-        ready = [run for run in left if run.branch_source and run.branch_source.pk]
+        ready = [run for run in left if _has_key(run.branch_source)]
         for run in ready:
             run.branch_source = run.branch_source  # Django copies the key, known only now.
         Run.objects.bulk_create(ready)
-        left = [run for run in left if run.pk is None]
+        left = [run for run in left if not _has_key(run)]
+
+
+def _has_key(run: Run | None) -> bool:
+    return run is not None and run.pk is not None
 
 
 def _account(spec: ExperimentSpec, design: ArmDesign) -> Account:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from runs.models import Attempt, Run, RunStatus
-from runs.services import ledger, rounds
+from runs.services import ledger, resume, rounds
 from runs.services.ledger import OutcomeDraft
 from runs.services.rounds import CommitDraft, Lease
 
@@ -19,6 +19,8 @@ def commit_and_close(lease: Lease, draft: CommitDraft) -> None:
         return
     with transaction.atomic():
         rounds.commit(run_id=lease.run_id, t=lease.t, fence=lease.fence, draft=draft)
+        if not draft.closes_epoch:  # An earlier worker may have left calls of it in flight (S31).
+            resume.attempts_of_round(lease)
         ledger.close_run(run_id=lease.run_id)
 
 
@@ -30,9 +32,10 @@ def record_late(lease: Lease, outcomes: Sequence[OutcomeDraft]) -> None:
     account is told too. They change no state.
     """
     with transaction.atomic():
-        # The end of the run waits for this row, so the balance is passed on exactly once.
+        # The end of the run waits for this row, so the balance is passed on exactly once. No
+        # stronger lock: entries refer to the run, and their writer may hold its account.
         run = (
-            Run.objects.select_for_update(of=("self",))
+            Run.objects.select_for_update(no_key=True, of=("self",))
             .select_related("experiment")
             .get(pk=lease.run_id)
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 
@@ -111,7 +112,7 @@ def reserve_attempts(
     Raises LeaseLostError where another worker holds the run by now.
     """
     total = sum((d.reserve for d in drafts), Amount())
-    params = {
+    params: dict[str, Any] = {
         "run": run_id,
         "t": t,
         "fence": fence,
@@ -164,8 +165,8 @@ _GIVEN = """
            hold_m, hold_t, release_m, release_t, over_m, over_t)
 """
 
-_END = f"""
-WITH given AS ({_GIVEN}), ended AS (
+_END = """
+WITH given AS ({given}), ended AS (
     INSERT INTO runs_attemptoutcome (attempt_id, late, status, raw, finish_reason, error_class,
         error_detail, input_tokens, cached_tokens, output_tokens, reasoning_tokens,
         cost_microusd, latency_milliseconds, queued_milliseconds, model_version)
@@ -173,6 +174,7 @@ WITH given AS ({_GIVEN}), ended AS (
         input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_microusd,
         latency_milliseconds, queued_milliseconds, model_version
     FROM given
+    ORDER BY attempt_id
     -- An attempt ends once; a duplicate delivery changes nothing and is paid once.
     ON CONFLICT (attempt_id, late) DO NOTHING
     RETURNING attempt_id
@@ -201,7 +203,7 @@ WITH given AS ({_GIVEN}), ended AS (
         settled_output_tokens = a.settled_output_tokens + s.settle_t,
         overrun_microusd = a.overrun_microusd + s.over_m,
         overrun_output_tokens = a.overrun_output_tokens + s.over_t,
-        {{balance}}
+        {balance}
     FROM sums s
     WHERE a.id = %(account)s
     RETURNING a.overrun_microusd, a.overrun_output_tokens
@@ -210,15 +212,17 @@ SELECT attempt_id FROM ended
 """
 # What a reservation becomes is taken from `reserved`; what a late receipt tells, from `held`.
 _END_RESERVED = _END.format(
+    given=_GIVEN,
     balance="""held_microusd = a.held_microusd + s.hold_m,
         held_output_tokens = a.held_output_tokens + s.hold_t,
         reserved_microusd = a.reserved_microusd - s.settle_m - s.hold_m - s.release_m,
         reserved_output_tokens =
-            a.reserved_output_tokens - s.settle_t - s.hold_t - s.release_t"""
+            a.reserved_output_tokens - s.settle_t - s.hold_t - s.release_t""",
 )
 _END_HELD = _END.format(
+    given=_GIVEN,
     balance="""held_microusd = a.held_microusd - s.settle_m - s.release_m,
-        held_output_tokens = a.held_output_tokens - s.settle_t - s.release_t"""
+        held_output_tokens = a.held_output_tokens - s.settle_t - s.release_t""",
 )
 
 
@@ -253,7 +257,9 @@ def _end(
 ) -> set[int]:
     if not outcomes:
         return set()
-    params = {
+    # Two workers may end the same attempts at once: one order for both cannot deadlock.
+    outcomes = sorted(outcomes, key=lambda outcome: outcome.attempt_id)
+    params: dict[str, Any] = {
         "run": run_id,
         "account": account_id,
         "late": late,

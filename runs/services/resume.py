@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from runs.engine.ledger import Amount, Settlement
 from runs.engine.types import CallPlan, CallResult, CallStatus
-from runs.models import Attempt, AttemptOutcome
+from runs.models import Attempt, AttemptOutcome, EntryKind, LedgerEntry
 from runs.services.ledger import OutcomeDraft, record_outcomes
 from runs.services.rounds import Lease
 
@@ -59,6 +59,11 @@ def attempts_of_round(lease: Lease) -> list[PastAttempt]:
         )
         ended = _outcomes(attempts)
     return [_past(a, ended[a.pk]) for a in attempts if a.pk in ended]
+
+
+def has_overrun(lease: Lease) -> bool:
+    """Return whether some call of the run used more than it had reserved (S31)."""
+    return LedgerEntry.objects.filter(account_id=lease.account_id, kind=EntryKind.OVERRUN).exists()
 
 
 def _outcomes(attempts: list[Attempt]) -> dict[int, AttemptOutcome]:

@@ -74,9 +74,7 @@ RETURNING r.id, r.next_round, r.fence, r.lease_owner, r.experiment_id, r.arm_id,
 def claim(*, run_id: int, t: int, worker: str) -> Lease | None:
     """Take the lease for round ``t``, or return None: not due, not running, or held."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            _CLAIM, {"run": run_id, "t": t, "worker": worker, "lease": LEASE_SECONDS}
-        )
+        cursor.execute(_CLAIM, {"run": run_id, "t": t, "worker": worker, "lease": LEASE_SECONDS})
         row = cursor.fetchone()
     if row is None:
         return None
@@ -250,7 +248,8 @@ WITH run AS (
         answer_value, answer_rule, answer_reason, counts, tied, tie_resolved_by, unresolved,
         candidates, open_issues)
     SELECT run.id, 0, a.t, a.aggregator, a.answer_raw, a.answer_kind, a.answer_value,
-        a.answer_rule, a.answer_reason, a.counts, a.tied, a.tie_resolved_by, a.unresolved, a.candidates, a.open_issues
+        a.answer_rule, a.answer_reason, a.counts, a.tied, a.tie_resolved_by, a.unresolved,
+        a.candidates, a.open_issues
     FROM run, jsonb_to_recordset(%(outcomes)s::jsonb) AS a(t int, aggregator text,
         answer_raw text, answer_kind text, answer_value text, answer_rule text,
         answer_reason text, counts jsonb, tied boolean,
@@ -268,7 +267,7 @@ def commit(*, run_id: int, t: int, fence: int, draft: CommitDraft) -> None:
     Raises LeaseLostError for the one who did not.
     """
     stop = draft.stop
-    params = {
+    params: dict[str, Any] = {
         "run": run_id,
         "t": t,
         "fence": fence,
@@ -282,7 +281,7 @@ def commit(*, run_id: int, t: int, fence: int, draft: CommitDraft) -> None:
         "states": json.dumps([_state(draft, v.state) for v in draft.verdicts if v.state]),
         "messages": json.dumps([_message(draft, v.state) for v in draft.verdicts if v.state]),
         "verdicts": json.dumps([_verdict(draft, v) for v in draft.verdicts]),
-        "outcomes": json.dumps([_outcome(draft.outcome)] if draft.outcome is not None else []),
+        "outcomes": json.dumps([outcome_row(draft.outcome)] if draft.outcome is not None else []),
     }
     with connection.cursor() as cursor:
         cursor.execute(_COMMIT, params)
@@ -336,7 +335,8 @@ def _verdict(draft: CommitDraft, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def outcome_row(outcome: Outcome) -> dict[str, Any]:
+    """Return the columns of an aggregate, run and ordinal apart."""
     return {
         "t": outcome.t,
         "aggregator": outcome.aggregator,

@@ -54,7 +54,9 @@ def chosen_questions(spec: ExperimentSpec, question_set: QuestionSet) -> list[Qu
     if spec.limit is not None:
         chosen = chosen[: spec.limit]
     if not chosen:
-        raise InputError(f"questions: {question_set.name!r} holds none of split {spec.analysis.split!r}")
+        raise InputError(
+            f"questions: {question_set.name!r} holds none of split {spec.analysis.split!r}"
+        )
     return chosen
 
 

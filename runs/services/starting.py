@@ -7,7 +7,9 @@ never a queue of thousands. A run that ends lets the next one start.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models.functions import Now
@@ -21,7 +23,7 @@ from runs.engine.ledger import Amount
 from runs.engine.snapshots import initial_snapshot
 from runs.engine.topology import readers_of
 from runs.engine.types import Outcome, Snapshot, Stop, StopReason
-from runs.models import Experiment, ExperimentStatus, Run, RunStatus
+from runs.models import Aggregate, Experiment, ExperimentStatus, Run, RunStatus
 from runs.queries import arm_context, engine_state, question_by_id, states_of_run
 from runs.services import finish, ledger, rounds
 from runs.services.rounds import CommitDraft, Lease, claim
@@ -29,23 +31,50 @@ from runs.services.rounds import CommitDraft, Lease, claim
 #: The worker's name on acts of the dispatcher.
 DISPATCHER = "dispatcher"
 
+#: Runs started by one transaction, which holds the experiment's lock as long.
+STARTED_AT_ONCE = 50
+#: Runs ended by one transaction where no call is made.
+ENDED_AT_ONCE = 500
+
 _PICK = """
 SELECT r.id FROM runs_run r
-JOIN runs_experiment e ON e.id = r.experiment_id
 LEFT JOIN runs_run source ON source.id = r.branch_source_id
-WHERE r.experiment_id = %(experiment)s AND r.status = 'PENDING' AND e.status = 'RUNNING'
-  AND (r.in_stage OR e.stage_questions IS NULL OR e.stage_confirmed_at IS NOT NULL)
+WHERE r.experiment_id = %(experiment)s AND r.status = 'PENDING'
+  AND (r.in_stage OR %(past_stage)s)
   -- A branch starts from stored initial answers: they have to be there.
   AND (source.id IS NULL OR source.next_round > 0 OR source.status = 'DONE')
 ORDER BY r.position LIMIT %(most)s
-FOR UPDATE OF r SKIP LOCKED
+FOR NO KEY UPDATE OF r
 """
 
+# Pending runs may be many and are not counted: the index tells whether there is one.
 _COUNT = """
-SELECT count(*) FILTER (WHERE r.status = 'RUNNING'), count(*) FILTER (WHERE r.status = 'PENDING'),
-    count(*) FILTER (WHERE r.status = 'PENDING' AND r.in_stage)
-FROM runs_run r WHERE r.experiment_id = %(experiment)s AND r.status <> 'DONE'
+SELECT (SELECT count(*) FROM runs_run WHERE experiment_id = %(experiment)s AND status = 'RUNNING'),
+    EXISTS (SELECT 1 FROM runs_run WHERE experiment_id = %(experiment)s AND status = 'PENDING'),
+    EXISTS (SELECT 1 FROM runs_run
+            WHERE experiment_id = %(experiment)s AND status = 'PENDING' AND in_stage)
 """
+
+
+@dataclass(slots=True)
+class _Step:
+    """
+    What one transaction of the dispatcher did.
+
+    ``again`` is true where another may find more to do; ``unaffordable`` where nothing is under
+    way that could give money back and the next run does not fit.
+    """
+
+    started: list[tuple[int, int]] = field(default_factory=list)
+    again: bool = False
+    unaffordable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    running: int
+    any_pending: bool
+    any_pending_in_stage: bool
 
 
 def start_runs(*, experiment_id: int) -> list[tuple[int, int]]:
@@ -54,20 +83,15 @@ def start_runs(*, experiment_id: int) -> list[tuple[int, int]]:
 
     Ends the experiment, or stops it for confirmation, where nothing is left to start or running.
     """
-    experiment = Experiment.objects.get(pk=experiment_id)
-    if experiment.status == ExperimentStatus.CANCELLED:
-        end_unstarted(experiment, StopReason.CANCELLED)
-    if experiment.status != ExperimentStatus.RUNNING:
-        return []
-    running, pending, _ = _counts(experiment_id)
     started: list[tuple[int, int]] = []
-    while pending and running + len(started) < experiment.window:
-        some = _start_some(experiment, most=experiment.window - running - len(started))
-        started.extend(some)
-        if not some:
-            break
-    if not started and running == 0:
-        _settle_down(experiment)
+    step = _Step(again=True)
+    while step.again:
+        step = _step(experiment_id)
+        started.extend(step.started)
+        if step.unaffordable:
+            end_unstarted(experiment_id, StopReason.WORKER_BUDGET)
+    if Experiment.objects.filter(pk=experiment_id, status=ExperimentStatus.CANCELLED).exists():
+        end_unstarted(experiment_id, StopReason.CANCELLED)
     return started
 
 
@@ -77,28 +101,54 @@ def after_run(experiment_id: int) -> None:
         ring(run_id, t)
 
 
-def _counts(experiment_id: int) -> tuple[int, int, int]:
+@transaction.atomic
+def _step(experiment_id: int) -> _Step:
+    """
+    Start some runs, or settle down where nothing runs.
+
+    The lock on the experiment makes the count of running runs true until they are started: two
+    workers together never exceed the window, and none ends an experiment under another's hands.
+    A pause or cancellation waits for it, or is seen here.
+    """
+    experiment = Experiment.objects.select_for_update(no_key=True).get(pk=experiment_id)
+    if experiment.status != ExperimentStatus.RUNNING:
+        return _Step()
+    counts = _counts(experiment_id)
+    room = min(experiment.window - counts.running, STARTED_AT_ONCE)
+    due = _due(experiment, most=room) if counts.any_pending and room > 0 else []
+    if due:
+        return _start_some(experiment, due, counts.running)
+    if counts.running == 0:
+        return _Step(again=_settle_down(experiment, counts))
+    return _Step()
+
+
+def _counts(experiment_id: int) -> _Counts:
     with connection.cursor() as cursor:
         cursor.execute(_COUNT, {"experiment": experiment_id})
-        running, pending, staged = cursor.fetchone()
-    return int(running), int(pending), int(staged)
+        return _Counts(*cursor.fetchone())
 
 
-@transaction.atomic
-def _start_some(experiment: Experiment, *, most: int) -> list[tuple[int, int]]:
+def _due(experiment: Experiment, *, most: int) -> list[Run]:
+    past_stage = experiment.stage_questions is None or experiment.stage_confirmed_at is not None
     with connection.cursor() as cursor:
-        cursor.execute(_PICK, {"experiment": experiment.pk, "most": most})
+        cursor.execute(_PICK, {"experiment": experiment.pk, "most": most, "past_stage": past_stage})
         ids = [row[0] for row in cursor.fetchall()]
-    runs = Run.objects.filter(pk__in=ids).select_related("account", "arm__protocol")
-    started = []
-    for run in runs.order_by("position"):
+    runs = Run.objects.filter(pk__in=ids).select_related("account")
+    return list(runs.order_by("position"))
+
+
+def _start_some(experiment: Experiment, due: list[Run], running: int) -> _Step:
+    step = _Step(again=True)
+    for run in due:
         cap = Amount(run.account.cap_microusd or 0, run.account.cap_output_tokens or 0)
         if not ledger.take(account_id=experiment.account_id, run_id=run.pk, amount=cap):
-            break  # What running runs give back may let it start later.
-        if not _begin(run, experiment):
-            continue
-        started.append((run.pk, 1 if run.branch_source_id is not None else 0))
-    return started
+            # What running runs give back may let it start later.
+            step.again = step.unaffordable = running == 0 and run is due[0]
+            break
+        if _begin(run, experiment):
+            step.started.append((run.pk, 1 if run.branch_source_id is not None else 0))
+    return step
 
 
 def _begin(run: Run, experiment: Experiment) -> bool:
@@ -178,49 +228,68 @@ def _branch(run: Run) -> bool:
     return done.stop is None
 
 
-def _settle_down(experiment: Experiment) -> None:
-    """Nothing runs: finish, ask for confirmation, or end what the budget cannot start."""
-    _, pending, staged = _counts(experiment.pk)
-    if pending == 0:
-        _move(experiment, ExperimentStatus.FINISHED, "experiment.finish")
-    elif staged == 0 and experiment.stage_questions and experiment.stage_confirmed_at is None:
-        _move(experiment, ExperimentStatus.AWAITING_CONFIRMATION, "experiment.stage_done")
-    else:
-        _end_unaffordable(experiment)
+def _settle_down(experiment: Experiment, counts: _Counts) -> bool:
+    """Nothing runs: finish, or ask for confirmation; True where it goes on without asking."""
+    if not counts.any_pending:
+        _move(experiment, ExperimentStatus.FINISHED, "experiment.finish", ended_at=Now())
+    elif not counts.any_pending_in_stage and experiment.stage_confirmed_at is None:
+        return _end_stage(experiment)
+    return False
 
 
-def _end_unaffordable(experiment: Experiment) -> None:
-    """No run is under way that could give money back: what is left ends `worker_budget`."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_PICK, {"experiment": experiment.pk, "most": 1})
-        row = cursor.fetchone()
-        if row is None:
-            return
-        run = Run.objects.select_related("account").get(pk=row[0])
-        cap = Amount(run.account.cap_microusd or 0, run.account.cap_output_tokens or 0)
-        if ledger.take(account_id=experiment.account_id, run_id=run.pk, amount=cap):
-            transaction.set_rollback(True)  # It can start after all: the next sweep starts it.
-            return
-    end_unstarted(experiment, StopReason.WORKER_BUDGET)
+def _end_stage(experiment: Experiment) -> bool:
+    """Stop for confirmation, unless the projected total stays below what needs none."""
+    projected = projected_microusd(experiment)
+    if 0 < projected <= (experiment.stage_confirm_above_microusd or 0):
+        _move(
+            experiment,
+            ExperimentStatus.RUNNING,
+            "experiment.stage_passed",
+            stage_confirmed_at=Now(),
+        )
+        return True
+    _move(experiment, ExperimentStatus.AWAITING_CONFIRMATION, "experiment.stage_done")
+    return False
 
 
-def end_unstarted(experiment: Experiment, reason: StopReason) -> None:
+def projected_microusd(experiment: Experiment) -> int:
+    """Return what the whole experiment costs if the rest costs what its stage did, per run."""
+    account = experiment.account
+    used = account.settled_microusd + account.held_microusd + account.overrun_microusd
+    runs = Run.objects.filter(experiment=experiment)
+    return -(-used * runs.count() // max(1, runs.filter(in_stage=True).count()))
+
+
+def end_unstarted(experiment_id: int, reason: StopReason) -> None:
     """End every pending run of an experiment without a call: unresolved, nothing spent (S14)."""
-    pending = Run.objects.filter(experiment=experiment, status=RunStatus.PENDING)
-    for run in pending.order_by("position").iterator():
-        with transaction.atomic():
-            mine = Run.objects.filter(pk=run.pk, status=RunStatus.PENDING)
-            if mine.update(status=RunStatus.RUNNING):
-                lease = _lease(run)
-                draft = _unstarted(run, Stop(reason, {"t": 0}))
-                rounds.commit(run_id=run.pk, t=0, fence=lease.fence, draft=draft)
+    while _end_some(experiment_id, reason):
+        pass
 
 
-def _move(experiment: Experiment, status: ExperimentStatus, act: str) -> None:
-    ends = {"ended_at": Now()} if status == ExperimentStatus.FINISHED else {}
-    with transaction.atomic():
-        moved = Experiment.objects.filter(
-            pk=experiment.pk, status=ExperimentStatus.RUNNING
-        ).update(status=status, **ends)
-        if moved:
-            record(act=act, workspace=experiment.workspace, obj=experiment)
+@transaction.atomic
+def _end_some(experiment_id: int, reason: StopReason) -> int:
+    pending = Run.objects.filter(experiment_id=experiment_id, status=RunStatus.PENDING)
+    runs = list(
+        pending.select_for_update(no_key=True, skip_locked=True).order_by("position")[
+            :ENDED_AT_ONCE
+        ]
+    )
+    stop = Stop(reason, {"t": 0})
+    empty = initial_snapshot()
+    Aggregate.objects.bulk_create(
+        Aggregate(run=run, ordinal=0, **rounds.outcome_row(_final(run, empty, stop)))
+        for run in runs
+    )
+    Run.objects.filter(pk__in=[run.pk for run in runs]).update(
+        status=RunStatus.DONE,
+        active=[],
+        stop_reason=reason.value,
+        stop_observables=stop.observables,
+        ended_at=Now(),
+    )
+    return len(runs)
+
+
+def _move(experiment: Experiment, status: ExperimentStatus, act: str, **values: Any) -> None:
+    Experiment.objects.filter(pk=experiment.pk).update(status=status, **values)
+    record(act=act, workspace=experiment.workspace, obj=experiment)

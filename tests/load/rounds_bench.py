@@ -25,6 +25,7 @@ django.setup()
 from django.core.management import call_command  # noqa: E402
 
 from debateweb.access import ensure_default_workspace  # noqa: E402
+from debateweb.models import Workspace  # noqa: E402
 from debateweb.services.supervisor import Supervisor, wait_for_workers, worker_roles  # noqa: E402
 from runs.experiment_file import parse  # noqa: E402
 from runs.importers.records import QuestionRecord  # noqa: E402
@@ -79,7 +80,7 @@ class Worker:
         return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
 
 
-def questions(workspace: object, name: str, count: int) -> None:
+def questions(workspace: Workspace, name: str, count: int) -> None:
     records = [
         QuestionRecord(
             id=f"q{k}", question=f"What is {k} × 7?", reference=(str(k * 7),), answer_type="number"
@@ -148,7 +149,8 @@ def main() -> None:
         with Supervisor(worker_roles(suffix)) as supervisor:
             wait_for_workers(supervisor, suffix)
             worker = Worker(supervisor.running["rounds"].pid)
-            report(load, measured(folder, "thin", "stub/fast", load, stub, worker), load.ideal_seconds)
+            thin = measured(folder, "thin", "stub/fast", load, stub, worker)
+            report(load, thin, load.ideal_seconds)
             if not options.skip_litellm:
                 bare = measure("bare", load, stub, lambda: bare_litellm(load, stub.base_url))
                 report(load, bare, load.ideal_seconds)

@@ -100,7 +100,9 @@ class Command(DebatewebCommand):
         for name, arm in seen["arms"].items():
             stops = ", ".join(f"{k} {v:,}" for k, v in sorted(arm["stops"].items()))
             mark = f" [{arm['marked']}]" if arm["marked"] else ""
-            lines.append(f"  {name}{mark}: {arm['DONE']:,} done{' (' + stops + ')' if stops else ''}")
+            lines.append(
+                f"  {name}{mark}: {arm['DONE']:,} done{' (' + stops + ')' if stops else ''}"
+            )
         lines.append(
             f"  micro-USD: {seen['settled_microusd']:,} settled, {seen['held_microusd']:,} held, "
             f"{seen['reserved_microusd']:,} reserved"
