@@ -123,12 +123,14 @@ def ensure_first_owner() -> str | None:
     return f"/welcome/{make_link(user=owner)}"
 
 
+@transaction.atomic
 def make_link(*, user: User) -> str:
     """Store a new one-time link for ``user`` and return its token, which is not stored."""
     token = secrets.token_urlsafe(24)
     OneTimeLink.objects.create(
         user=user, token_sha256=_token_hash(token), expires_at=Now() + LINK_LIFETIME
     )
+    record(act="link.make", workspace=None, obj=user)
     return token
 
 

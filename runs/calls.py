@@ -99,6 +99,8 @@ class CallDesk:
         planned = {call.agent_id: call for call in calls}
         for past in resume.attempts_of_round(self.lease):
             progress = self._progress_of(past.agent_id)
+            if past.repeats_after is not None:
+                progress.used[past.repeats_after] += 1
             progress.next_ordinal = max(progress.next_ordinal, past.ordinal + 1)
             progress.last_attempt = past.attempt_id
             self._attempt_ids[past.agent_id, past.ordinal] = past.attempt_id
@@ -271,8 +273,9 @@ class CallDesk:
         return self._verdict(call, result).status is Status.INVALID
 
     def _is_answered(self, call: CallPlan) -> bool:
+        """A restored call that ended by itself is over; only one lost with its worker is not."""
         mine = [r for r in self.results if r.agent_id == call.agent_id]
-        return any(r.status is CallStatus.SUCCEEDED for r in mine)
+        return bool(mine) and mine[-1].error_class != resume.LOST_WORKER
 
     def _verdict(self, call: CallPlan, result: CallResult) -> Verdict:
         return admit(

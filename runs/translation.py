@@ -15,6 +15,9 @@ from runs.providers.catalog import ModelConfig
 from runs.queries import prompt_json
 from runs.services.ledger import AttemptDraft, OutcomeDraft
 
+#: A finish reason is a provider's word; its column holds no novel.
+MAX_FINISH_REASON_CHARS = 64
+
 
 def attempt_draft(
     call: CallPlan,
@@ -129,7 +132,7 @@ def outcome_draft(
         attempt_id=attempt_id,
         status=reply.status.value,
         raw=reply.raw,
-        finish_reason=reply.finish_reason,
+        finish_reason=reply.finish_reason[:MAX_FINISH_REASON_CHARS],
         error_class=reply.error_class,
         error_detail=reply.error_detail,
         input_tokens=reply.usage.input_tokens,

@@ -23,6 +23,7 @@ from runs.protocols import cost
 from runs.protocols.digest import protocol_hash
 from runs.protocols.presets import with_agents
 from runs.protocols.spec import Protocol
+from runs.protocols.yaml12 import FileFaultError
 from runs.providers.catalog import ModelConfig, missing, resolve
 from runs.providers.errors import ModelSpecError, UnknownModelError
 from runs.providers.models_yaml import load_models_yaml
@@ -99,7 +100,12 @@ def model_table(
         table[entry.name] = bindings.from_json(entry.body)
     path = folder / MODELS_FILE
     if path.is_file():
-        table |= load_models_yaml(path.read_text(encoding="utf-8"), str(path), environ)
+        try:
+            table |= load_models_yaml(path.read_text(encoding="utf-8"), str(path), environ)
+        except FileFaultError as exc:
+            raise InputError("\n".join(exc.lines)) from exc
+        except (OSError, UnicodeDecodeError) as exc:
+            raise InputError(f"{path}: cannot be read: {exc}") from exc
     return table
 
 

@@ -45,6 +45,7 @@ DEFAULT_DEADLINE_SECONDS = 3600
 ROOM_FOR_LOSSES = 4
 
 
+@transaction.atomic
 def create_experiment(
     *,
     workspace: Workspace,
@@ -57,7 +58,8 @@ def create_experiment(
     Make an experiment from its specification, or return the one made from the same before.
 
     ``folder`` is where relative file names are looked for; ``environ`` says which keys are
-    there. Raises InputError with every fault, NameTakenError.
+    there. Raises InputError with every fault, NameTakenError; then nothing is written, the
+    question set of a file neither.
     """
     spec_json = asdict(spec)
     existing = Experiment.objects.filter(workspace=workspace, name=spec.name).first()
@@ -76,34 +78,33 @@ def create_experiment(
         folder=folder,
         environ=environ,
     )
-    with transaction.atomic():
-        take_name(workspace=workspace, name=spec.name, kind=Kind.EXPERIMENT)
-        experiment = Experiment.objects.create(
-            workspace=workspace,
-            name=spec.name,
-            question_set=question_set,
-            spec=spec_json,
-            spec_hash=digest(spec_json),
-            analysis=frozen_analysis(spec),
-            analysis_hash=analysis_hash(spec),
-            concurrency=spec.concurrency,
-            window=_window(spec, arms),
-            deadline_seconds=spec.budget.deadline_seconds or DEFAULT_DEADLINE_SECONDS,
-            stage_questions=spec.budget.stage.questions if spec.budget.stage else None,
-            stage_confirm_above_microusd=(
-                spec.budget.stage.confirm_above_microusd if spec.budget.stage else None
-            ),
-            account=Account.objects.create(cap_microusd=spec.budget.microusd_total),
-            created_by=actor,
-        )
-        _create_runs(experiment, spec, questions, _create_arms(experiment, arms, actor), arms)
-        record(
-            act="experiment.create",
-            workspace=workspace,
-            obj=experiment,
-            actor=actor,
-            detail={"spec_hash": experiment.spec_hash, "analysis_hash": experiment.analysis_hash},
-        )
+    take_name(workspace=workspace, name=spec.name, kind=Kind.EXPERIMENT)
+    experiment = Experiment.objects.create(
+        workspace=workspace,
+        name=spec.name,
+        question_set=question_set,
+        spec=spec_json,
+        spec_hash=digest(spec_json),
+        analysis=frozen_analysis(spec),
+        analysis_hash=analysis_hash(spec),
+        concurrency=spec.concurrency,
+        window=_window(spec, arms),
+        deadline_seconds=spec.budget.deadline_seconds or DEFAULT_DEADLINE_SECONDS,
+        stage_questions=spec.budget.stage.questions if spec.budget.stage else None,
+        stage_confirm_above_microusd=(
+            spec.budget.stage.confirm_above_microusd if spec.budget.stage else None
+        ),
+        account=Account.objects.create(cap_microusd=spec.budget.microusd_total),
+        created_by=actor,
+    )
+    _create_runs(experiment, spec, questions, _create_arms(experiment, arms, actor), arms)
+    record(
+        act="experiment.create",
+        workspace=workspace,
+        obj=experiment,
+        actor=actor,
+        detail={"spec_hash": experiment.spec_hash, "analysis_hash": experiment.analysis_hash},
+    )
     return experiment
 
 

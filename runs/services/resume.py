@@ -12,6 +12,14 @@ from runs.services.rounds import Lease
 
 LOST_WORKER = "lost_worker"
 
+#: Which allowance a repetition uses up, by how the attempt before it ended (retries.py). A call
+#: that was lost with its worker uses up none.
+_ALLOWANCES = {
+    CallStatus.FAILED.value: "transport",
+    CallStatus.TIMEOUT.value: "timeout",
+    CallStatus.SUCCEEDED.value: "invalid",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class PastAttempt:
@@ -26,6 +34,8 @@ class PastAttempt:
     raw: bytes
     finish_reason: str
     error_class: str
+    #: The allowance that this attempt used up, where it repeats one that ended by itself.
+    repeats_after: str | None
 
     def result(self, call: CallPlan) -> CallResult:
         """Return it as admission sees it."""
@@ -58,7 +68,7 @@ def attempts_of_round(lease: Lease) -> list[PastAttempt]:
             outcomes=[_lost(attempt) for attempt in lost],
         )
         ended = _outcomes(attempts)
-    return [_past(a, ended[a.pk]) for a in attempts if a.pk in ended]
+    return [_past(a, ended) for a in attempts if a.pk in ended]
 
 
 def has_overrun(lease: Lease) -> bool:
@@ -92,7 +102,9 @@ def _lost(attempt: Attempt) -> OutcomeDraft:
     )
 
 
-def _past(attempt: Attempt, outcome: AttemptOutcome) -> PastAttempt:
+def _past(attempt: Attempt, ended: dict[int, AttemptOutcome]) -> PastAttempt:
+    outcome = ended[attempt.pk]
+    before = ended.get(attempt.retry_of_id) if attempt.retry_of_id is not None else None
     return PastAttempt(
         attempt_id=attempt.pk,
         agent_id=attempt.agent_id,
@@ -103,4 +115,5 @@ def _past(attempt: Attempt, outcome: AttemptOutcome) -> PastAttempt:
         raw=bytes(outcome.raw),
         finish_reason=outcome.finish_reason,
         error_class=outcome.error_class,
+        repeats_after=_ALLOWANCES.get(before.status) if before is not None else None,
     )
