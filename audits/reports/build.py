@@ -15,7 +15,7 @@ from audits.metrics import Settings
 from audits.metrics.bootstrap import REPORT_RESAMPLES
 from audits.queries import ArmRows, LoggedRows, debate_set_rows, experiment_rows
 from audits.reports.comparisons import declared_comparisons, fronts, same_start_partner
-from audits.reports.deviations import deviations
+from audits.reports.deviations import deviations, failed_replies
 from audits.reports.figures import RowAddress, condition_json
 from debateweb.errors import InputError
 from debateweb.models import Workspace
@@ -40,18 +40,11 @@ def build_report(*, workspace: Workspace, name: str, resamples: int = REPORT_RES
     ``resamples`` are those of each bootstrap interval. Raises InputError where nothing that can
     be reported on has the name.
     """
-    experiment = (
-        Experiment.objects.filter(workspace=workspace, name=name)
-        .select_related("question_set", "account")
-        .first()
-    )
+    named = {"workspace": workspace, "name": name}
+    experiment = Experiment.objects.filter(**named).select_related("question_set").first()
     if experiment is not None:
         return experiment_report(experiment, resamples=resamples)
-    debate_set = (
-        DebateSet.objects.filter(workspace=workspace, name=name)
-        .select_related("question_set")
-        .first()
-    )
+    debate_set = DebateSet.objects.filter(**named).select_related("question_set").first()
     if debate_set is not None:
         return debates_report(debate_set, resamples=resamples)
     raise InputError(f"there is no experiment and no set of imported debates {name!r}")
@@ -130,7 +123,9 @@ def debates_report(debate_set: DebateSet, *, resamples: int = REPORT_RESAMPLES) 
         "kind": "debates",
         "name": debate_set.name,
         "inputs": inputs,
-        "deviations": [],
+        "deviations": [
+            one for key, own in protocols.items() for one in failed_replies(key, own.runs)
+        ],
         "conditions": [
             _logged_json(name, own, debate_set, address, settings)
             for name, own in protocols.items()

@@ -106,9 +106,12 @@ def fronts(arms: Mapping[str, ArmRows], settings: Settings) -> list[dict[str, An
     """
     Return for each unit of cost which arms no other arm beats (docs/metrics.md, Cost).
 
-    Arms that branched are left out: another arm paid for their initial answers.
+    Arms that branched are left out: another arm paid for their initial answers. One arm alone
+    has nothing to be compared with.
     """
     conditions = {name: own.runs for name, own in arms.items() if own.arm.branch_from is None}
+    if len(conditions) < 2:
+        return []
     return [_front(conditions, unit, settings) for unit in FRONT_UNITS]
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from audits.metrics.records import NOT_ATTEMPTED
+from audits.metrics.records import NOT_ATTEMPTED, RunRow
 from audits.queries import ArmRows, ExperimentRows
 from runs.engine.types import StopReason
 from runs.models import Experiment, ExperimentStatus
@@ -60,7 +60,7 @@ def _of_an_arm(own: ArmRows) -> Iterator[Deviation]:
         if stops[reason]:
             yield _said("cut_short", f"{stops[reason]} runs ended {reason}", arm, stops[reason])
     yield from _money(own)
-    yield from _failed_replies(own)
+    yield from failed_replies(arm, own.runs)
     if own.model_changed:
         text = f"the model's version changed within {own.model_changed} runs"
         yield _said("model_changed", text, arm, own.model_changed)
@@ -77,11 +77,11 @@ def _money(own: ArmRows) -> Iterator[Deviation]:
         yield _said("overrun", text, own.arm.name, overrun)
 
 
-def _failed_replies(own: ArmRows) -> Iterator[Deviation]:
-    """Say how many calls gave no admitted answer, by status."""
+def failed_replies(condition: str, runs: Sequence[RunRow]) -> Iterator[Deviation]:
+    """Say how many of the answers asked for did not come or could not be read, by status."""
     statuses = Counter(
         state.status
-        for run in own.runs
+        for run in runs
         for state in run.states
         if run.rounds_opened and state.status not in NOT_ATTEMPTED
     )
@@ -90,7 +90,7 @@ def _failed_replies(own: ArmRows) -> Iterator[Deviation]:
         if status != "SUCCEEDED":
             share = f"{100 * n / asked:.1f} %"
             text = f"{n} of {asked} answers asked for were {status} ({share})"
-            yield _said("not_admitted", text, own.arm.name, n) | {"status": status}
+            yield _said("not_admitted", text, condition, n) | {"status": status}
 
 
 def _said(code: str, text: str, arm: str | None = None, count: int | None = None) -> Deviation:

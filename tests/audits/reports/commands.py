@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import load_command_class
+from django.core.management.base import OutputWrapper
 
 
 def command(app: str, name: str, *words: str) -> tuple[int, str]:
     """Run a command from its words; return its exit code and what it printed."""
     found = load_command_class(app, name)
     out = io.StringIO()
-    found.stdout._out = out
+    found.stdout = OutputWrapper(out)
     try:
         found.run_from_argv(["manage.py", name, *words])
     except SystemExit as exit_:

@@ -196,7 +196,7 @@ def test_runs_cancelled_before_their_first_round_are_no_wrong_answers(ran: Ran) 
     assert "8 were cancelled before their first round and are left out" in texts
 
 
-LOG = [
+LOG: list[tuple[str, list[list[str | None]], str]] = [
     # An invalid revision keeps the last valid state; an agent without an answer is inactive.
     ("q1", [["4", "4", "5"], ["4", None, "4"]], "4"),
     ("q2", [["1", "2", None], ["2", "2", "2"]], "2"),
