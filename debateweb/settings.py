@@ -23,7 +23,8 @@ IS_PRODUCTION = ENVIRONMENT == "production"
 DEBUG = False
 
 try:
-    DATA_DIR = open_data_dir(Path(env.env_str("DEBATEWEB_DATA_DIR", str(BASE_DIR / "var"))))
+    # A relative path counts from the project, whatever folder a command is started in.
+    DATA_DIR = open_data_dir(BASE_DIR / env.env_str("DEBATEWEB_DATA_DIR", "var"))
     _secret = env.env_optional("DEBATEWEB_SECRET_KEY")
     if _secret is None and IS_PRODUCTION:
         raise ImproperlyConfigured("DEBATEWEB_ENV=production needs DEBATEWEB_SECRET_KEY")
@@ -88,8 +89,8 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 
 # Where no URL names a server we run our own; its sockets' paths follow from the data folder.
-_database_url = env.env_optional("DATABASE_URL")
-_redis_url = env.env_optional("REDIS_URL")
+_database_url = env.env_optional("DATABASE_URL") or None
+_redis_url = env.env_optional("REDIS_URL") or None
 DATABASE_IS_EMBEDDED = _database_url is None
 BROKER_IS_EMBEDDED = _redis_url is None
 DATABASE_ROLE = env.env_choice("DEBATEWEB_DB_ROLE", "application", ("application", "owner"))

@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -21,12 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from debateweb.errors import StateError
-from debateweb.services.process import user_name
+from debateweb.services.process import Account, user_name
 
 MARKER = "debateweb.json"
 FORMAT = 1
 SYSTEM_STATE = Path("/var/lib/debateweb")
 LONGEST_SOCKET_FOLDER = 80  # Bytes; a UNIX socket's path is at most 107, its name included.
+PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.-]+")  # What means nothing else in a URL or a list.
 
 
 class DataDirError(StateError):
@@ -66,10 +68,15 @@ class DataDir:
     def valkey_socket(self) -> Path:
         return self._socket_folder("vk") / "s"
 
+    def make_run(self) -> None:
+        """Make the folder of sockets and locks, which the services' account passes through."""
+        _make_passable(self.run)
+
     def _socket_folder(self, name: str) -> Path:
-        """Return a folder whose path is short enough for a socket, the same every time."""
+        """Return a folder whose path is short and plain enough for a socket's URL, always one."""
         folder = self.run / name
-        if len(os.fsencode(folder)) <= LONGEST_SOCKET_FOLDER:
+        is_short = len(os.fsencode(folder)) <= LONGEST_SOCKET_FOLDER
+        if is_short and PLAIN_PATH.fullmatch(str(folder)):
             return folder
         # Not $TMPDIR or $XDG_RUNTIME_DIR: two terminals of one user must agree on the path.
         if os.geteuid() == 0:
@@ -112,13 +119,18 @@ def secret_key(data_dir: DataDir) -> str:
     return value
 
 
-def make_private(folder: Path) -> None:
-    """Make ``folder`` ours alone, and refuse one that somebody else put there first."""
+def make_private(folder: Path, account: Account | None) -> None:
+    """Make ``folder`` the service's alone, and refuse one that somebody else put there first."""
+    if account is not None:
+        _make_passable(folder.parent)
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)
+        if account is not None:
+            account.own(folder)
+    owner = os.geteuid() if account is None else account.uid
     found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise DataDirError(f"{folder} is not a folder of {user_name(os.geteuid())}; remove it")
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner:
+        raise DataDirError(f"{folder} is not a folder of {user_name(owner)}; remove it")
     folder.chmod(0o700)
 
 
@@ -145,8 +157,7 @@ def _write_marker(root: Path, marker: Path) -> None:
     if os.geteuid() == 0:
         root.chmod(0o711)  # The services' account may pass, not look.
         if not others_can_enter(root):
-            state = SYSTEM_STATE / _digest(root)
-            state.mkdir(mode=0o711, parents=True, exist_ok=True)
+            state = SYSTEM_STATE / _digest(root)  # Made when a service first needs it.
     else:
         root.chmod(0o700)
     body = json.dumps({"format": FORMAT, "state": str(state)})
@@ -165,6 +176,15 @@ def _read_marker(marker: Path) -> dict[str, Any]:
     if found != FORMAT:
         raise DataDirError(f"{marker} is of format {found}; this release reads format {FORMAT}")
     return dict(body)
+
+
+def _make_passable(folder: Path) -> None:
+    """Make ``folder`` and what is missing above it, for others to pass whatever the umask is."""
+    if not folder.parent.exists():
+        _make_passable(folder.parent)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir()
+        folder.chmod(0o711)
 
 
 def others_can_enter(folder: Path) -> bool:

@@ -86,7 +86,7 @@ def build(data_dir: DataDir, name: str) -> Service:
 
 def _prepare_run_folder(data_dir: DataDir) -> None:
     try:
-        data_dir.run.mkdir(mode=0o711, parents=True, exist_ok=True)
+        data_dir.make_run()
     except OSError as exc:
         raise KeeperError(f"{data_dir.run} cannot be made: {exc.strerror}") from exc
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from debateweb.errors import StateError
 from debateweb.services import process
+from debateweb.services.datadir import make_private
 from debateweb.services.process import Account
 
 MAJOR_VERSION = "18"
@@ -212,10 +213,7 @@ class Postgres:
         lock.write_text(f"{os.getpid()}\n{rest}", encoding="utf-8")
 
     def _make_socket_folder(self) -> None:
-        self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self.account is not None:
-            self.account.own(self.sockets)
-        self.sockets.chmod(0o700)
+        make_private(self.sockets, self.account)
         for left_over in self.sockets.glob(".s.PGSQL.*"):
             left_over.unlink()  # Of a server that is gone: the check above saw to that.
 

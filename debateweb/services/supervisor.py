@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from django.conf import settings
 from django.core.cache import cache
@@ -144,7 +145,7 @@ class Supervisor:
         now = time.monotonic()
         if len(times) == MOST_RESTARTS and now - times[0] < RESTART_WINDOW_SECONDS:
             log = settings.DATA_DIR.logs / f"{role.name}.log"
-            raise ProcessError(f"{role.name} does not stay up; see {log}")
+            raise ProcessError(f"{role.name} does not stay up: {last_line(log)} (log: {log})")
         times.append(now)
 
 
@@ -180,6 +181,12 @@ def wait_for_workers(supervisor: Supervisor, suffix: str) -> None:
                 log = settings.DATA_DIR.logs / f"{role}.log"
                 raise ProcessError(f"the worker {role} is not ready; see {log}")
             time.sleep(0.05)
+
+
+def last_line(log: Path) -> str:
+    """Return the last line that a process wrote, which for a crash names its cause."""
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1].strip() if lines else "it said nothing"
 
 
 def _python(*words: str) -> list[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from debateweb.errors import StateError
 from debateweb.services import process
+from debateweb.services.datadir import make_private
 from debateweb.services.postgres import rotate
 from debateweb.services.process import Account
 
@@ -59,11 +60,7 @@ class Valkey:
         process.stop(server, signal.SIGTERM, patience_seconds=STOP_PATIENCE_SECONDS)
 
     def _make_socket_folder(self) -> None:
-        folder = self.socket_path.parent
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self.account is not None:
-            self.account.own(folder)
-        folder.chmod(0o700)
+        make_private(self.socket_path.parent, self.account)
         self.socket_path.unlink(missing_ok=True)  # Of a server that was killed.
 
     def _options(self) -> list[str]:

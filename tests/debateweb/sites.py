@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from debateweb.services.datadir import SYSTEM_STATE, DataDirError, open_data_dir
+
 PROJECT = Path(__file__).resolve().parents[2]
 OURS = ("DATABASE_URL", "REDIS_URL", "DEBATEWEB_SECRET_KEY", "DEBATEWEB_DB_ROLE", "PYTEST_VERSION")
 
@@ -134,7 +136,18 @@ class Site:
         for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        self._remove_what_lies_elsewhere()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _remove_what_lies_elsewhere(self) -> None:
+        with contextlib.suppress(DataDirError):
+            opened = open_data_dir(self.data)
+            folders = (opened.postgres_sockets, opened.valkey_socket.parent, opened.state)
+            for folder in folders:
+                if not folder.is_relative_to(self.folder):
+                    shutil.rmtree(folder, ignore_errors=True)
+                if folder.is_relative_to(SYSTEM_STATE) and folder.parent != SYSTEM_STATE:
+                    shutil.rmtree(folder.parent, ignore_errors=True)
 
     @staticmethod
     def _command(words: tuple[str, ...]) -> list[str]:

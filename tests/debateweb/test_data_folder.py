@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,7 +107,30 @@ def test_root_under_a_closed_folder_keeps_the_state_where_the_services_can_go(
         assert open_data_dir(site.data).state == state
     finally:
         site.clean_up()
-        shutil.rmtree(state)
+    assert not state.exists()
+
+
+def test_a_folder_with_blanks_and_signs_and_a_tight_umask_works_like_any_other(site: Site) -> None:
+    odd = Site(site.folder / "my debates, 50% #1?")
+    before = os.umask(0o077)
+    try:
+        odd.folder.mkdir()
+        odd.folder.chmod(0o711)
+        child, _ = odd.up()
+        assert odd.health()[1]["status"] == "ok"
+        child.terminate()
+        child.communicate(timeout=5)
+        assert odd.is_quiet()
+    finally:
+        os.umask(before)
+        odd.clean_up()
+
+
+def test_a_socket_folder_that_another_account_made_first_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "sockets").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataDirError, match="is not a folder of"):
+        datadir.make_private(tmp_path / "sockets", None)
 
 
 def test_the_secret_is_drawn_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
@@ -135,5 +157,3 @@ def test_the_marker_names_its_format_and_the_state(tmp_path: Path) -> None:
     opened = open_data_dir(tmp_path / "var")
     body = json.loads((opened.root / datadir.MARKER).read_text())
     assert body == {"format": datadir.FORMAT, "state": str(opened.state)}
-    if opened.state != opened.root:
-        opened.state.rmdir()

@@ -71,8 +71,8 @@ def test_what_ends_at_once_again_and_again_is_given_up_with_the_name_of_its_log(
             time.sleep(0.01)
 
     with (
-        Supervisor([Role("brief", python("pass"))]) as some,
-        pytest.raises(ProcessError, match=r"brief does not stay up; see .*brief\.log"),
+        Supervisor([Role("brief", python("raise SystemExit('no model')"))]) as some,
+        pytest.raises(ProcessError, match=r"brief does not stay up: no model .*brief\.log"),
     ):
         keep_checking(some)
 

@@ -99,7 +99,7 @@ def _ask_to_stop(signum: int, frame: FrameType | None) -> NoReturn:
 @contextlib.contextmanager
 def _alone() -> Iterator[int]:
     """Hold the data folder's ``up`` lock, or say who does."""
-    settings.DATA_DIR.run.mkdir(mode=0o711, parents=True, exist_ok=True)
+    settings.DATA_DIR.make_run()
     path = settings.DATA_DIR.run / "up.lock"
     fd = locks.try_exclusive(path)
     if fd is None:
