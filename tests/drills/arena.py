@@ -55,7 +55,7 @@ revision_rounds: {revision_rounds}
 prompts:
   system: "{{{{persona}}}}"
   initial: "{{{{question}}}}\\n{{{{answer_format}}}}"
-  revision: "{{{{question}}}}\\nYour answer: {{{{own_answer}}}}\\n{{{{peers}}}}\\n{{{{answer_format}}}}"
+  revision: "{{{{question}}}}\\nYours: {{{{own_answer}}}}\\n{{{{peers}}}}\\n{{{{answer_format}}}}"
 output: {{extraction: {{number: [final_line, last_number]}}}}
 retries: {{transport: 2, timeout: 1}}
 limits: {{call_timeout_seconds: {call_seconds}, round_timeout_seconds: {round_seconds}}}

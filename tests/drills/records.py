@@ -67,7 +67,7 @@ def every_agent_has_a_verdict_in_every_round(arena: Arena, load: Load) -> None:
         arena.rows("SELECT a.run_id, a.t FROM runs_verdict a" + OF_EXPERIMENT, load.name)
     )
     closed = arena.rows("SELECT a.run_id, a.t FROM runs_commit a" + OF_EXPERIMENT, load.name)
-    assert found == Counter({pair: 3 for pair in closed})
+    assert found == Counter(dict.fromkeys(closed, 3))
 
 
 def every_attempt_ended_once(arena: Arena, load: Load) -> None:

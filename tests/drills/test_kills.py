@@ -163,7 +163,7 @@ def test_a_worker_paused_past_its_lease_commits_nothing_and_its_receipts_are_set
 def _what_was_decided(arena: Arena, load: Load) -> list[list[tuple[object, ...]]]:
     tables = ("runs_commit", "runs_state", "runs_verdict", "runs_aggregate", "runs_message")
     return [
-        arena.rows(f"SELECT a.* FROM {table} a{records.OF_EXPERIMENT}ORDER BY a.id", load.name)  # noqa: S608
+        arena.rows(f"SELECT a.* FROM {table} a{records.OF_EXPERIMENT}ORDER BY a.id", load.name)
         for table in tables
     ]
 
