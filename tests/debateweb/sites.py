@@ -111,7 +111,7 @@ class Site:
                     continue
                 cwd = os.fsencode((entry / "cwd").readlink())
                 if mark in command or mark in (entry / "environ").read_bytes() or mark in cwd:
-                    found[int(entry.name)] = command.replace(b"\0", b" ").decode()[:120]
+                    found[int(entry.name)] = command.replace(b"\0", b" ").decode().strip()
         return found
 
     def pid_of(self, *words: str) -> int:
