@@ -48,6 +48,12 @@ class Command(DebatewebCommand):
             help="the file to write (default: -, standard output)",
         )  # fmt: skip
 
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        words = options["words"]
+        # Two files are compared without a database; one word alone is always a name.
+        self.needs_database = len(words) == 1 or words[0] != "diff"
+        return super().execute(*args, **options)
+
     def handle(self, *args: Any, **options: Any) -> None:
         match options["words"]:
             case [name]:

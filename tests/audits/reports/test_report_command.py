@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from audits.reports.diff import differences
 from audits.reports.table import table_bytes
@@ -137,6 +139,26 @@ def test_a_difference_is_named_by_its_figure_and_is_code_1(log: str, tmp_path: P
     (line,) = said.strip().splitlines()
     assert "oracle_any" in line
     assert line.endswith("num: 1 → 7")
+
+
+def test_two_files_are_compared_without_a_database(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"schema_version": 1, "kind": "debates", "conditions": []}))
+    with CaptureQueriesContext(connection) as queries:
+        assert command("audits", "report", "diff", str(path), str(path))[0] == 0
+    assert len(queries) == 0
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"kind": "debates"}', "[" * 100_000])
+def test_a_file_that_is_no_report_is_one_line(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    assert command("audits", "report", "diff", str(path), str(path))[0] == 2
+    errors = capsys.readouterr().err
+    assert str(path) in errors
+    assert len(errors.splitlines()) == 1
 
 
 def test_one_figure_more_does_not_shift_the_others() -> None:
