@@ -18,7 +18,7 @@ from runs.engine.errors import EngineError
 from runs.engine.ledger import Price, reserve_bound
 from runs.engine.operators import refuse_unsupported
 from runs.experiment_file import ArmSpec, ExperimentSpec
-from runs.models import DebateSet, ModelEntry, Question, QuestionSet
+from runs.models import DebateSet, Question, QuestionSet
 from runs.protocols import cost
 from runs.protocols.digest import protocol_hash
 from runs.protocols.presets import with_agents
@@ -28,6 +28,7 @@ from runs.providers.catalog import ModelConfig, missing, resolve
 from runs.providers.errors import ModelSpecError, UnknownModelError
 from runs.providers.models_yaml import load_models_yaml
 from runs.queries import engine_question
+from runs.services.models_table import table_of
 from runs.services.protocols import find_protocol
 
 MODELS_FILE = "models.yaml"
@@ -95,9 +96,7 @@ def model_table(
     workspace: Workspace, folder: Path, environ: Mapping[str, str]
 ) -> dict[str, ModelConfig]:
     """Return the models known here: ``models.yaml`` beside the file, over the workspace's table."""
-    table: dict[str, ModelConfig] = {}
-    for entry in ModelEntry.objects.filter(workspace=workspace).order_by("version"):
-        table[entry.name] = bindings.from_json(entry.body)
+    table = table_of(workspace)
     path = folder / MODELS_FILE
     if path.is_file():
         try:
