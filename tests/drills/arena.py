@@ -222,6 +222,23 @@ class Arena:
             _kill(worker)
         self.workers.clear()
 
+    def forget_heartbeats(self) -> None:
+        """Drop the signs of life of workers that were killed: they fade within seconds."""
+        with redis.Redis.from_url(self.env["REDIS_URL"]) as client:
+            for key in client.scan_iter("debateweb:1:heartbeat:*"):
+                client.delete(key)
+
+    def strangers(self) -> list[int]:
+        """Return processes of our code that work here and were not hired: they should be gone."""
+        mark = self.env["DEBATEWEB_DATA_DIR"].encode()
+        hired = {worker.pid for worker in self.workers.values()}
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if mark in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+        return sorted(set(found) - hired)
+
     def log(self, role: str) -> str:
         """Return the end of a worker's log."""
         return (self.folder / f"{role}.log").read_text(errors="replace")[-2000:]

@@ -1,0 +1,127 @@
+"""What people and operators do while work is under way: pause, cancel, restart a server."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.drills import records
+from tests.drills.arena import Arena, Load, wait_for
+
+ALL = ("rounds", "small", "beat")
+END_LIMIT_SECONDS = 120.0
+#: A round under way when a person pauses ends with its slowest call.
+QUIET_LIMIT_SECONDS = 10.0
+RESUME_LIMIT_SECONDS = 15.0
+LATENCY_SECONDS = 0.3
+
+
+def under_way(arena: Arena, load: Load) -> None:
+    """Start an experiment and return when a sixth of its calls have come back."""
+    arena.stub.configure(latency_seconds=LATENCY_SECONDS)
+    arena.hire(*ALL)
+    arena.start(load)
+    wait_for(lambda: arena.succeeded(load.name) >= load.calls // 6, 30, "a part of the calls")
+
+
+def assert_finished_and_sound(arena: Arena, load: Load, *, paid_twice: int) -> None:
+    arena.wait_until(load.name, "FINISHED", END_LIMIT_SECONDS)
+    records.assert_sound(arena, load)
+    assert records.paid_twice(arena, load) <= paid_twice
+
+
+def made(arena: Arena, load: Load) -> int:
+    return records.attempts_by_prompt(arena, load).total()
+
+
+def test_a_pause_opens_no_further_round_and_what_was_paid_is_there_after_it(
+    arena: Arena,
+) -> None:
+    load = Load("pause", 20)
+    under_way(arena, load)
+    assert arena.experiment("pause", load.name)["status"] == "PAUSED"
+    wait_for(lambda: not records.open_attempts(arena, load), QUIET_LIMIT_SECONDS, "quiet")
+    time.sleep(1.0)  # A commit that was under way has ended by now.
+    calls = made(arena, load)
+    assert load.calls // 6 <= calls < load.calls
+    time.sleep(7.0)  # Longer than the sweep waits before it rings again.
+    assert made(arena, load) == calls
+    arena.experiment("resume", load.name)
+    assert_finished_and_sound(arena, load, paid_twice=0)
+
+
+def test_a_worker_that_dies_in_a_pause_is_made_up_for_after_it(arena: Arena) -> None:
+    load = Load("pause-and-kill", 20)
+    under_way(arena, load)
+    arena.experiment("pause", load.name)
+    arena.kill("rounds")
+    in_flight = records.open_attempts(arena, load)
+    arena.hire("rounds")
+    arena.experiment("resume", load.name)
+    assert_finished_and_sound(arena, load, paid_twice=in_flight)
+
+
+def test_a_cancelled_experiment_ends_at_once_with_every_run_accounted_for(arena: Arena) -> None:
+    load = Load("cancel", 40)
+    under_way(arena, load)
+    assert arena.experiment("cancel", load.name)["status"] == "CANCELLED"
+    wait_for(
+        lambda: arena.experiment("status", load.name)["running"] == 0,
+        QUIET_LIMIT_SECONDS,
+        "all runs end",
+    )
+    records.assert_sound(arena, load)
+    seen = arena.experiment("status", load.name)
+    assert seen["done"] == load.questions
+    assert seen["arms"]["debate"]["stops"]["cancelled"] > load.questions // 2
+    assert records.paid_twice(arena, load) == 0
+    assert made(arena, load) < load.calls
+
+
+def test_a_broker_that_dies_and_returns_empty_loses_nothing(arena: Arena) -> None:
+    load = Load("broker", 30)
+    under_way(arena, load)
+    arena.kill_broker()
+    time.sleep(2.0)
+    before = arena.succeeded(load.name)
+    arena.start_broker()
+    wait_for(lambda: arena.succeeded(load.name) > before, RESUME_LIMIT_SECONDS, "work goes on")
+    # The worker lived on: it lost no call.
+    assert_finished_and_sound(arena, load, paid_twice=0)
+
+
+def test_a_restart_of_the_database_costs_at_most_the_calls_in_flight(arena: Arena) -> None:
+    load = Load("database", 30)
+    under_way(arena, load)
+    arena.stop_database()
+    time.sleep(2.0)
+    arena.start_database()
+    before, in_flight = arena.succeeded(load.name), records.open_attempts(arena, load)
+    seconds = wait_for(
+        lambda: arena.succeeded(load.name) > before, RESUME_LIMIT_SECONDS, "work goes on"
+    )
+    print(f"\nwork went on {seconds:.1f} s after the database's return, {in_flight} in flight")
+    assert_finished_and_sound(arena, load, paid_twice=in_flight)
+
+
+@pytest.mark.parametrize("with_workers", [False, True], ids=["alone", "beside workers"])
+def test_a_command_that_waits_has_its_work_done_by_workers_there_or_its_own(
+    arena: Arena, with_workers: bool
+) -> None:
+    load = Load(f"wait-{with_workers}".lower(), 5, rounds=2)
+    arena.forget_heartbeats()
+    if with_workers:
+        arena.hire(*ALL)
+    seen = arena.experiment("run", str(arena.written(load)), "--wait")
+    assert (seen["status"], seen["done"]) == ("FINISHED", load.questions)
+    records.assert_sound(arena, load)
+    pids = {
+        int(worker.rpartition(":")[2])
+        for (worker,) in arena.rows(
+            "SELECT DISTINCT a.worker FROM runs_attempt a" + records.OF_EXPERIMENT, load.name
+        )
+    }
+    if with_workers:
+        assert pids == {arena.workers["rounds"].pid}
+    assert arena.strangers() == []
