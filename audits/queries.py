@@ -17,7 +17,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from audits.metrics.records import RunRow, Usage
 from audits.rows.executed import Verdict, outcome_rows, snapshots, state_rows
-from audits.rows.logged import logged_run, starts_blind
+from audits.rows.logged import logged_run, names_simulated_agents, starts_blind
 from audits.rows.scoring import Scorer
 from runs.engine.draws import Draws
 from runs.engine.hashing import canonical_bytes
@@ -74,6 +74,7 @@ class LoggedRows:
     runs: list[RunRow] = field(default_factory=list)
     reads: Counter[str] = field(default_factory=Counter)
     blind_start: bool = True
+    simulated: bool = False
 
 
 def experiment_rows(experiment: Experiment) -> ExperimentRows:
@@ -330,4 +331,5 @@ def debate_set_rows(debate_set: DebateSet) -> dict[str, LoggedRows]:
         )
         own.reads[body.get("reads_known", "unknown")] += 1
         own.blind_start &= starts_blind(body)
+        own.simulated |= names_simulated_agents(body)
     return found

@@ -17,6 +17,7 @@ from audits.queries import ArmRows, LoggedRows, debate_set_rows, experiment_rows
 from audits.reports.comparisons import declared_comparisons, fronts, same_start_partner
 from audits.reports.deviations import deviations, failed_replies
 from audits.reports.figures import RowAddress, condition_json
+from audits.rows.logged import SIMULATED
 from debateweb.errors import InputError
 from debateweb.models import Workspace
 from runs.engine.hashing import digest
@@ -142,12 +143,15 @@ def _logged_json(
     )
     known = sorted(own.reads)
     reads = known[0] if len(known) == 1 else "mixed"
+    marked = SIMULATED if own.simulated else None
+    labels = [*([marked] if marked else []), "imported as logged", f"reads {reads}"]
     return {
         "name": name,
         "scoring": AS_LOGGED,
         "rules": debate_set.rules,
         "reads": reads,
-        "labels": ["imported as logged", f"reads {reads}", *made["labels"]],
+        "marked": marked,
+        "labels": [*labels, *made["labels"]],
         "figures": made["figures"],
         "tables": made["tables"] | {"reads": dict(sorted(own.reads.items()))},
     }

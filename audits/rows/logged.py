@@ -24,6 +24,8 @@ from runs.protocols.spec import Normaliser, Protocol
 #: The aggregate that a log says it ended with, whatever made it.
 LOGGED = "logged"
 STOP_REASON = "as_logged"
+#: What an agent's model is called, alone or before a colon, where nothing was asked of a model.
+SIMULATED = "simulated"
 
 _NORMALISER = Normaliser()
 _UNSCORABLE = Answer(raw="", kind=AnswerKind.INVALID)
@@ -66,6 +68,12 @@ def starts_blind(body: Mapping[str, Any]) -> bool:
     """Whether no turn of the first round is known to have read, or followed, another one (S8)."""
     first = body["rounds"][0] if body["rounds"] else []
     return not any(turn.get("reads") or turn.get("order") for turn in first)
+
+
+def names_simulated_agents(body: Mapping[str, Any]) -> bool:
+    """Whether the log itself says that some agent was no model but a simulation."""
+    models = (str(agent.get("model", "")) for agent in body["agents"])
+    return any(model.partition(":")[0] == SIMULATED for model in models)
 
 
 @lru_cache

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from audits.reports.diff import differences
 from audits.reports.table import table_bytes
+from runs.demo import LOG_FILE
 from tests.audits.reports.commands import command
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +44,15 @@ def test_standard_output_is_the_report_itself(log: str) -> None:
     assert (code, report["kind"], report["name"]) == (0, "debates", "log")
     (condition,) = report["conditions"]
     assert condition["reads"] == "recorded"
+    assert condition["marked"] is None
     assert "reads recorded" in condition["labels"]
+
+
+def test_a_simulated_log_says_so(tmp_path: Path) -> None:
+    assert command("runs", "debates", "import", str(LOG_FILE), "--name", "demo")[0] == 0
+    (condition,) = json.loads(command("audits", "report", "demo")[1])["conditions"]
+    assert condition["marked"] == "simulated"
+    assert condition["labels"][0] == "simulated"
 
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(log: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from audits.metrics import RunRow
-from audits.rows.logged import LOGGED, logged_run, starts_blind
+from audits.rows.logged import LOGGED, logged_run, names_simulated_agents, starts_blind
 from runs.engine.types import Question
 
 NUMBER = Question(id="q", text="How many?", answer_type="number", reference=("4",))
@@ -121,3 +121,12 @@ def test_a_start_is_blind_unless_the_log_says_otherwise() -> None:
     one_by_one = {"rounds": [[turn("a", "4", order=0), turn("b", "4", order=1)]]}
     reading = {"rounds": [[turn("a", "4"), turn("b", "4", reads=[{"agent_id": "a"}])]]}
     assert [starts_blind(body) for body in (blind, one_by_one, reading)] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("model", "simulated"),
+    [("simulated", True), ("simulated:accuracy=0.6", True), ("openai/simulated-7b", False)],
+)
+def test_simulated_agents_are_known_by_their_model(model: str, simulated: bool) -> None:
+    agents = [{"agent_id": "a", "model": "openai/gpt"}, {"agent_id": "b", "model": model}]
+    assert names_simulated_agents({"agents": agents}) is simulated
