@@ -1,4 +1,4 @@
-"""What tests of the shell are made of: a workspace, questions, experiments, and hands to run them."""
+"""What tests of the shell are made of: workspaces, questions, experiments, hands to run them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from runs.leases import LeaseKeeper
 from runs.models import Experiment, ExperimentStatus, Run, RunStatus
 from runs.services import experiments, starting
 from runs.services.imports import import_questions
+from runs.services.rounds import Lease
 from tests.runs.scripted import ScriptedGateway
 
 _numbers = count(1)
@@ -143,3 +144,24 @@ def finish(
         for run in order(runs):
             execute(run, gateway)
     raise AssertionError("the experiment does not end")
+
+
+def lease(run_id: int) -> Lease:
+    """Return a lease for what needs no row behind it."""
+    return Lease(
+        run_id=run_id,
+        t=0,
+        fence=1,
+        worker="w1",
+        experiment_id=1,
+        arm_id=1,
+        question_id=1,
+        account_id=1,
+        seed=1,
+        active=None,
+        snapshot_hash="",
+        evidence_hash="",
+        cancelled=False,
+        crashes=0,
+        deadline_seconds=60.0,
+    )

@@ -54,7 +54,7 @@ class ScriptedGateway:
     ``hold`` returns; ``twice`` delivers each of them two times.
     """
 
-    script: Script = field(default=lambda call: said(str(2)))
+    script: Script = field(default=lambda _call: said("2"))
     hold: Callable[[list[tuple[Call, ProviderReply]]], list[tuple[Call, ProviderReply]]] | None = (
         None
     )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.db import connection
 
-from runs.engine.replay import replay
 from runs.models import (
+    Attempt,
     AttemptOutcome,
     Commit,
     Epoch,
@@ -19,28 +23,394 @@ from runs.models import (
     State,
     Verdict,
 )
-from runs.services.verify import run_record, verify_experiment
+from runs.providers import endings
+from runs.providers.base import ProviderReply
+from runs.providers.endings import failed
+from runs.providers.simulated import SimulatedProvider, parse_spec
 from tests.runs import factories
-from tests.runs.scripted import Call, ScriptedGateway, said
+from tests.runs.checks import assert_balanced, assert_verified, content_of
+from tests.runs.scripted import Call, ScriptedGateway, replied, said
 
 pytestmark = pytest.mark.django_db
 
 
-def verified(made: Experiment) -> None:
-    count, found = verify_experiment(made, tell=lambda done, total: None)
-    assert count == made.runs.count()
-    assert not found, str(found[0])
+def one_run(made: Experiment) -> Run:
+    return made.runs.get()
 
 
 def test_three_agents_and_two_revisions_leave_every_record_and_agree_with_their_replay(
     tmp_path: Path,
 ) -> None:
     made = factories.finish(factories.experiment(tmp_path))
-    run = made.runs.get()
+    run = one_run(made)
     assert (made.status, run.status, run.stop_reason) == ("FINISHED", "DONE", "round_limit")
     assert Epoch.objects.count() == Commit.objects.count() == 3
     assert AttemptOutcome.objects.filter(status="SUCCEEDED").count() == 9
     assert Verdict.objects.filter(status="SUCCEEDED").count() == 9
     assert State.objects.count() == Message.objects.count() == 9
     assert run.aggregates.get().answer_value == "2"
-    verified(made)
+    assert run.account.settled_output_tokens == 9 * 20
+    assert run.account.settled_microusd == 9 * (50 * 1 + 20 * 10)
+    assert_verified(made)
+    assert_balanced()
+
+
+def test_every_order_of_completion_and_double_deliveries_give_the_same_bytes(
+    tmp_path: Path,
+) -> None:
+    def script(call: Call) -> ProviderReply:
+        return said(str("abc".index(call.agent_id) + call.t))
+
+    found = []
+    for order in permutations(range(3)):
+        for twice in (False, True):
+            gateway = ScriptedGateway(
+                script, hold=lambda held, o=order: [held[i] for i in o], twice=twice
+            )
+            made = factories.finish(factories.experiment(tmp_path), gateway)
+            found.append(content_of(one_run(made)))
+            assert one_run(made).account.settled_output_tokens == 9 * 20
+            assert_verified(made)
+    assert len(found) == 12
+    assert all(content == found[0] for content in found)
+    assert_balanced()
+
+
+def test_one_seed_gives_the_same_bytes_in_every_order_of_work_and_concurrency(
+    tmp_path: Path,
+) -> None:
+    contents = []
+    orders: list[Callable[[list[Run]], list[Run]]] = [
+        lambda runs: runs,
+        lambda runs: runs[::-1],
+        lambda runs: sorted(runs, key=lambda run: (run.question_hash, -run.seed)),
+    ]
+    for concurrency, order in zip((1, 8, 64), orders, strict=True):
+        gateway = SimulatedGateway()
+        made = factories.experiment(
+            tmp_path,
+            question_count=4,
+            seeds=[1, 2],
+            model=factories.SIMULATED,
+            concurrency=concurrency,
+        )
+        factories.finish(made, gateway, order=order)
+        contents.append([content_of(run) for run in made.runs.order_by("position")])
+        assert_verified(made)
+    assert contents[0] == contents[1] == contents[2]
+    assert contents[0][0] != contents[0][1], "another seed gives other bytes"
+
+
+class SimulatedGateway(ScriptedGateway):
+    """The shipped simulated agents, answering at once."""
+
+    def __init__(self) -> None:
+        provider = SimulatedProvider(parse_spec(factories.SIMULATED))
+        super().__init__(lambda call: asyncio.run(provider.complete(call.request)))
+
+
+def test_an_invalid_reply_keeps_the_last_valid_state_and_is_not_repeated(tmp_path: Path) -> None:
+    def script(call: Call) -> ProviderReply:
+        if (call.agent_id, call.t) == ("b", 1):
+            return replied("I have nothing to say.")
+        return said("2")
+
+    gateway = ScriptedGateway(script)
+    made = factories.finish(factories.experiment(tmp_path), gateway)
+    assert list(
+        Verdict.objects.filter(agent_id="b").order_by("t").values_list("status", "state_version")
+    ) == [("SUCCEEDED", 1), ("INVALID", None), ("SUCCEEDED", 2)]
+    assert len(gateway.calls) == 9
+    assert_verified(made)
+
+
+def test_an_agent_without_an_initial_answer_is_inactive_and_keeps_its_id(tmp_path: Path) -> None:
+    gateway = ScriptedGateway(
+        lambda call: replied("nothing") if call.agent_id == "c" else said("2")
+    )
+    made = factories.finish(factories.experiment(tmp_path), gateway)
+    statuses = Verdict.objects.filter(agent_id="c").order_by("t").values_list("status", flat=True)
+    assert list(statuses) == ["INVALID", "INACTIVE", "INACTIVE"]
+    assert len(gateway.calls) == 3 + 2 + 2
+    assert_verified(made)
+
+
+def test_a_run_in_which_nobody_answers_ends_unresolved(tmp_path: Path) -> None:
+    made = factories.finish(
+        factories.experiment(tmp_path), ScriptedGateway(lambda _call: replied("nothing"))
+    )
+    run = one_run(made)
+    assert run.stop_reason == "no_admitted_initial_states"
+    assert run.aggregates.get().unresolved
+    assert_verified(made)
+
+
+def test_a_call_that_outlives_its_round_is_a_timeout_whose_reservation_stays_held(
+    tmp_path: Path,
+) -> None:
+    gateway = ScriptedGateway(lambda c: None if (c.agent_id, c.t) == ("b", 1) else said("2"))
+    made = factories.finish(
+        factories.experiment(
+            tmp_path,
+            protocol={
+                "limits": {"round_timeout_seconds": 1, "call_timeout_seconds": 1},
+                "revision_rounds": 1,
+            },
+        ),
+        gateway,
+    )
+    lost = Attempt.objects.get(agent_id="b", t=1)
+    outcome = lost.outcomes.get()
+    assert (outcome.status, outcome.error_class) == ("TIMEOUT", "round_deadline")
+    run = one_run(made)
+    assert run.stop_reason == "round_limit"
+    assert run.account.held_output_tokens == lost.reserved_output_tokens > 0
+    assert Verdict.objects.get(agent_id="b", t=1).status == "TIMEOUT"
+    assert_verified(made)
+    assert_balanced()
+
+
+@pytest.mark.parametrize(
+    ("retries", "bad", "calls"),
+    [
+        ({"transport": 2}, failed(endings.RATE_LIMITED, "slow down"), 3),
+        ({"transport": 0}, failed(endings.RATE_LIMITED, "slow down"), 1),
+        ({"transport": 2}, failed(endings.BAD_REQUEST, "no"), 1),
+        ({"timeout": 1}, failed(endings.TIMEOUT, "slow"), 2),
+        ({"timeout": 0}, failed(endings.TIMEOUT, "slow"), 1),
+        ({"invalid": 1}, replied("nothing"), 2),
+        ({"invalid": 0}, replied("nothing"), 1),
+    ],
+)
+def test_a_call_is_repeated_as_often_as_its_protocol_allows(
+    tmp_path: Path, retries: dict[str, int], bad: ProviderReply, calls: int
+) -> None:
+    gateway = ScriptedGateway(lambda c: bad if (c.agent_id, c.t) == ("b", 1) else said("2"))
+    made = factories.finish(factories.experiment(tmp_path, protocol={"retries": retries}), gateway)
+    repeated = list(Attempt.objects.filter(agent_id="b", t=1).order_by("ordinal"))
+    assert [a.ordinal for a in repeated] == list(range(calls))
+    assert [a.retry_of_id for a in repeated] == [None, *[a.pk for a in repeated[:-1]]]
+    assert_verified(made)
+    assert_balanced()
+
+
+def test_a_repetition_that_succeeds_is_admitted_and_paid_from_the_same_budget(
+    tmp_path: Path,
+) -> None:
+    def script(call: Call) -> ProviderReply:
+        first = (call.agent_id, call.t, call.nth) == ("b", 0, 0)
+        return failed(endings.SERVER_ERROR, "oops") if first else said("2")
+
+    made = factories.finish(factories.experiment(tmp_path), ScriptedGateway(script))
+    verdict = Verdict.objects.get(agent_id="b", t=0)
+    assert (verdict.status, verdict.attempt and verdict.attempt.ordinal) == ("SUCCEEDED", 1)
+    failed_one = Attempt.objects.get(agent_id="b", t=0, ordinal=0)
+    assert one_run(made).account.held_output_tokens == failed_one.reserved_output_tokens
+    assert_verified(made)
+    assert_balanced()
+
+
+def test_a_retry_after_that_ends_after_the_round_is_no_retry(tmp_path: Path) -> None:
+    slow = ProviderReply(
+        endings.RATE_LIMITED.status,
+        error_class="rate_limited",
+        transient=True,
+        billed="no",
+        retry_after_seconds=100_000.0,
+    )
+    gateway = ScriptedGateway(lambda call: slow if call.agent_id == "b" else said("2"))
+    made = factories.finish(factories.experiment(tmp_path), gateway)
+    assert Attempt.objects.filter(agent_id="b").count() == 1
+    assert_verified(made)
+
+
+def test_known_use_beyond_the_reservation_is_an_overrun_and_stops_the_run(tmp_path: Path) -> None:
+    gateway = ScriptedGateway(lambda _call: said("2", output_tokens=10**6))
+    made = factories.finish(factories.experiment(tmp_path), gateway)
+    run = one_run(made)
+    attempts = list(Attempt.objects.all())
+    assert run.stop_reason == "worker_budget"
+    assert {a.t for a in attempts} == {0}
+    assert run.account.settled_output_tokens == sum(a.reserved_output_tokens for a in attempts)
+    assert run.account.overrun_output_tokens == 3 * 10**6 - run.account.settled_output_tokens
+    made.account.refresh_from_db()
+    assert made.account.overrun_output_tokens == run.account.overrun_output_tokens
+    assert LedgerEntry.objects.filter(kind="overrun", account=run.account).count() == 3
+    assert_verified(made)
+    assert_balanced()
+
+
+def capped_agents(tokens: int) -> list[dict[str, Any]]:
+    return [{"id": name, "decoding": {"max_output_tokens": tokens}} for name in "abc"]
+
+
+def test_a_round_that_its_budget_cannot_hold_makes_no_call_at_all(tmp_path: Path) -> None:
+    gateway = ScriptedGateway()
+    made = factories.finish(
+        factories.experiment(
+            tmp_path,
+            protocol={"agents": capped_agents(100)},
+            budget={"output_tokens_per_run": 310, "microusd_per_run": 10**9},
+        ),
+        gateway,
+    )
+    assert one_run(made).stop_reason == "worker_budget"
+    assert len(gateway.calls) == 3, "all or nothing"
+    skipped = Verdict.objects.filter(status="SKIPPED_BUDGET").values_list("t", flat=True)
+    assert list(skipped) == [1, 1, 1]
+    assert_verified(made)
+    assert_balanced()
+
+
+def test_a_seeded_order_gives_calls_to_some_agents_where_not_all_can_be_paid(
+    tmp_path: Path,
+) -> None:
+    protocol = {
+        "limits": {"round_reservation": "seeded_order"},
+        "agents": [{"id": agent_id, "decoding": {"max_output_tokens": 100}} for agent_id in "abc"],
+    }
+    skipped = set()
+    for seed in range(6):
+        made = factories.finish(
+            factories.experiment(
+                tmp_path,
+                protocol=protocol,
+                seeds=[seed],
+                budget={"output_tokens_per_run": 250, "microusd_per_run": 10**9},
+            ),
+            ScriptedGateway(lambda _call: said("2", output_tokens=100)),
+        )
+        first = Verdict.objects.filter(run=one_run(made), t=0, status="SKIPPED_BUDGET")
+        skipped.add(first.get().agent_id)
+        assert one_run(made).account.settled_output_tokens == 200
+        assert_verified(made)
+    assert len(skipped) > 1, "which agent goes without is drawn"
+    assert_balanced()
+
+
+def test_a_run_that_cannot_keep_its_final_budget_back_makes_no_call(tmp_path: Path) -> None:
+    gateway = ScriptedGateway()
+    made = factories.finish(
+        factories.experiment(
+            tmp_path,
+            protocol={"limits": {"final_microusd": 500}},
+            budget={"microusd_per_run": 400},
+            question_count=3,
+        ),
+        gateway,
+    )
+    assert made.status == "FINISHED"
+    assert set(made.runs.values_list("stop_reason", flat=True)) == {"insufficient_final_budget"}
+    assert gateway.calls == []
+    assert all(run.aggregates.get().unresolved for run in made.runs.all())
+    assert_verified(made)
+    assert_balanced()
+
+
+def test_a_run_past_its_deadline_ends_with_what_it_has(tmp_path: Path) -> None:
+    made = factories.experiment(
+        tmp_path,
+        protocol={"limits": {"final_time_cap_seconds": 50}},
+        budget={"deadline_seconds": 60},
+    )
+    (run,) = factories.begin(made)
+    factories.execute(run, ScriptedGateway())
+    moved(run, deadline_seconds=49)
+    factories.finish(made)
+    run.refresh_from_db()
+    assert (run.stop_reason, run.next_round) == ("work_deadline", 1)
+    assert run.aggregates.get().answer_value == "2"
+    assert_verified(made)
+    assert_balanced()
+
+
+def test_a_round_ends_in_time_for_the_final_aggregation(tmp_path: Path) -> None:
+    made = factories.experiment(
+        tmp_path,
+        protocol={"limits": {"final_time_cap_seconds": 50}},
+        budget={"deadline_seconds": 60},
+    )
+    (run,) = factories.begin(made)
+    gateway = ScriptedGateway()
+    factories.execute(run, gateway)
+    epoch = Epoch.objects.get()
+    assert run.deadline_at is not None
+    assert 49.9 < (run.deadline_at - epoch.deadline_at).total_seconds() < 50.1
+    assert all(call.request.timeout_seconds <= 10 for call in gateway.calls)
+
+
+def moved(run: Run, *, deadline_seconds: float) -> None:
+    """Let a run's deadline be so many seconds from now."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE runs_run SET deadline_at = clock_timestamp() + %s * interval '1 second'"
+            " WHERE id = %s",
+            [deadline_seconds, run.pk],
+        )
+
+
+def test_a_round_that_breaks_in_our_own_code_three_times_ends_the_run_with_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = factories.experiment(tmp_path)
+    (run,) = factories.begin(made)
+    gateway = ScriptedGateway()
+    factories.execute(run, gateway)
+
+    def broken(**_: Any) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("runs.execution.commit_round", broken)
+        seen = [factories.execute(run, gateway).crashes for _ in range(3)]
+    assert seen[:2] == [1, 2]
+    assert (run.status, run.stop_reason) == ("DONE", "error")
+    assert run.stop_observables == {"t": 1, "crashes": 3}
+    assert run.aggregates.get().answer_value == "2", "what round 0 admitted still counts"
+    assert len(gateway.calls) == 6, "results that are in are not asked for again"
+    made.refresh_from_db()
+    assert made.status == "FINISHED"
+    assert_balanced()
+
+
+def test_calls_in_flight_when_our_own_code_breaks_for_good_stay_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = factories.experiment(tmp_path)
+    (run,) = factories.begin(made)
+
+    def broken(_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("runs.execution.CallDesk.collect", broken)
+    for _ in range(3):
+        factories.execute(run, ScriptedGateway(lambda _call: None))
+    assert (run.status, run.stop_reason) == ("DONE", "error")
+    assert AttemptOutcome.objects.filter(error_class="lost_worker").count() == 9
+    reserved = sum(Attempt.objects.values_list("reserved_output_tokens", flat=True))
+    assert run.account.held_output_tokens == reserved
+    assert_balanced()
+
+
+def test_a_hostile_reply_ends_its_call_and_no_round(tmp_path: Path) -> None:
+    hostile = [
+        replied(b"\x00\xff\xed\xa0\x80 \\boxed{1} the answer is \x00 7", finish_reason="x" * 200),
+        replied("the answer is \ud800\u202e 7\x00", model_version="m\u202e" + "v" * 190),
+        replied("So the answer is 2." * 20_000, None, None),
+    ]
+    gateway = ScriptedGateway(lambda call: hostile["abc".index(call.agent_id)])
+    made = factories.finish(factories.experiment(tmp_path), gateway)
+    run = one_run(made)
+    assert run.stop_reason in ("round_limit", "no_admitted_initial_states")
+    stored = AttemptOutcome.objects.get(attempt__t=0, attempt__agent_id="b")
+    assert bytes(stored.raw) == hostile[1].raw
+    assert_verified(made)
+    assert_balanced()
+
+
+def test_a_model_that_changes_its_name_within_a_run_raises_a_flag(tmp_path: Path) -> None:
+    gateway = ScriptedGateway(lambda call: said("2", model_version=f"m{call.t}"))
+    made = factories.finish(factories.experiment(tmp_path), gateway)
+    assert one_run(made).model_changed
+    same = factories.finish(factories.experiment(tmp_path))
+    assert not one_run(same).model_changed
