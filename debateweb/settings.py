@@ -104,7 +104,14 @@ DATABASES: dict[str, dict[str, Any]] = {
     if _database_url is None
     else env.database_from_url(_database_url)
 }
-DATABASES["default"] |= {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
+# Threads that wait for models hold no connection: a few connections serve many threads.
+DATABASES["default"] |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}
+DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+    "min_size": 1,
+    "max_size": env.env_int("DEBATEWEB_DB_CONNECTIONS", 24, low=2, high=400),
+    "timeout": 30.0,
+    "max_idle": 60.0,
+}
 
 _cache_url = f"unix://{DATA_DIR.valkey_socket}?db=1" if _redis_url is None else _redis_url
 CACHES = {

@@ -8,6 +8,7 @@ application's role reads and writes rows and may neither change the schema nor t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -31,7 +32,8 @@ OWNER = "debateweb_owner"
 APPLICATION = "debateweb_app"
 MARKER = "debateweb.cluster"
 START_TIMEOUT_SECONDS = 60.0  # Recovery after a crash replays the log first.
-STOP_PATIENCE_SECONDS = 3.0
+FAST_STOP_SECONDS = 2.0  # Roll back, write everything out.
+IMMEDIATE_STOP_SECONDS = 0.5  # Write nothing; the next start replays the log.
 LARGEST_LOG_BYTES = 10_000_000
 
 # For two cores and a laptop's memory; every start passes them, so the code is what counts.
@@ -105,7 +107,10 @@ class Postgres:
         return server
 
     def stop(self, server: subprocess.Popen[bytes]) -> None:
-        process.stop(server, signal.SIGINT, patience_seconds=STOP_PATIENCE_SECONDS)
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            server.send_signal(signal.SIGINT)
+            server.wait(FAST_STOP_SECONDS)
+        process.stop(server, signal.SIGQUIT, patience_seconds=IMMEDIATE_STOP_SECONDS)
 
     def _check_cluster(self) -> None:
         if not self.cluster.exists():
