@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from queue import Empty
 from typing import Any
 
+from django.db import connection
+
 from runs.engine.admission import admit
 from runs.engine.draws import Draws
 from runs.engine.hashing import raw_digest
@@ -122,6 +124,8 @@ class CallDesk:
     def collect(self) -> None:
         """Take results as they come, each persisted at once, until all are in or time is up."""
         while self._flights and not self.cancelled:
+            if not connection.in_atomic_block:
+                connection.close()  # Back to the pool: others need it while this thread waits.
             try:
                 batch = [self.watch.inbox.get(timeout=max(self.remaining_seconds, 0.0))]
             except Empty:
@@ -226,6 +230,11 @@ class CallDesk:
             self._after(flight, reply)
 
     def _persist(self, came: list[tuple[Flight, ProviderReply]]) -> None:
+        if self._record(came):  # Another worker ended these attempts: it holds the lease by now.
+            self._leave_to_another()
+
+    def _record(self, came: list[tuple[Flight, ProviderReply]]) -> bool:
+        """Write how attempts ended; True where another worker had ended some of them."""
         outcomes = [
             outcome_draft(
                 attempt_id=flight.attempt_id,
@@ -239,10 +248,10 @@ class CallDesk:
             run_id=self.lease.run_id, account_id=self.lease.account_id, outcomes=outcomes
         )
         late = [o for o in outcomes if o.attempt_id not in ended]
-        if late:  # Another worker ended these attempts: it holds the lease by now.
+        if late:
             finish.record_late(self.lease, late)
-            self._leave_to_another()
         self.overran |= any(o.settlement.overran for o in outcomes)
+        return bool(late)
 
     def _after(self, flight: Flight, reply: ProviderReply) -> None:
         """Keep the result; call again where the protocol allows it and the money is there."""
@@ -319,9 +328,21 @@ class CallDesk:
         return reply
 
     def _leave_to_another(self) -> None:
-        """The lease is gone: stop calling and change nothing else (S10)."""
-        for flight in self._flights.values():
-            flight.handle.cancel()
+        """
+        The lease is gone: call no more, and change no state (S10).
+
+        What was sent has to be paid for. Its receipt is waited for a moment, because it settles
+        what the other worker holds for it (S31).
+        """
+        handles = [flight.handle for flight in self._flights.values()]
+        for handle in handles:
+            if not handle.is_sent:
+                handle.cancel()
+        # A call that was never sent has used nothing, and that is a receipt as well.
+        heard = [(f, r) for f, r in self._last_replies() if not _says_nothing(r)]
+        for handle in handles:
+            handle.cancel()
+        self._record(heard)
         raise LeaseLostError(self.lease.run_id)
 
     def _deciding_attempt(self, verdict: Verdict) -> int | None:
@@ -335,3 +356,8 @@ class CallDesk:
 
     def _progress_of(self, agent_id: str) -> Progress:
         return self._progress.setdefault(agent_id, Progress())
+
+
+def _says_nothing(reply: ProviderReply) -> bool:
+    """Tell whether a call was cut off and nobody knows what it has used."""
+    return reply.status is CallStatus.CANCELLED and reply.billed == "maybe"

@@ -68,6 +68,11 @@ class Handle:
         self._gateway = gateway
         self._call = call
 
+    @property
+    def is_sent(self) -> bool:
+        """Tell whether the call has its slot: from then on its provider may be doing work."""
+        return self._call.sent
+
     def cancel(self) -> None:
         """
         Stop the call if it has not ended. Its reply still arrives, once: CANCELLED, or whatever

@@ -26,6 +26,7 @@ class Call:
     nth: int
     delay_seconds: float
     is_ended: bool = False
+    is_sent: bool = True
 
     @property
     def agent_id(self) -> str:
