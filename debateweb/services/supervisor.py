@@ -21,6 +21,7 @@ from debateweb.errors import StateError
 from debateweb.services import process
 from debateweb.services.postgres import rotate
 
+SIGN_TIMEOUT_SECONDS = 5.0  # A worker gives a sign of life every 2 s.
 START_TIMEOUT_SECONDS = 60.0
 STOP_PATIENCE_SECONDS = 2.0  # All of `up` must be gone within 5 s, the database's 2.5 included.
 MOST_RESTARTS = 5
@@ -156,7 +157,7 @@ def temporary_worker() -> Iterator[None]:
 
     The database and the broker must be there (``needs_broker = True``). Raises ProcessError.
     """
-    if worker_is_alive():
+    if worker_is_alive() and _gives_another_sign():
         yield
         return
     suffix = str(os.getpid())
@@ -169,6 +170,17 @@ def worker_is_alive() -> bool:
     """Tell whether a worker for rounds gave a sign of life a moment ago."""
     seen_at = cache.get(heartbeat_key("rounds"))
     return seen_at is not None and time.time() - float(seen_at) < STALLED_AFTER_SECONDS
+
+
+def _gives_another_sign() -> bool:
+    """Wait for the next sign of life: the last one may be that of a worker that was killed."""
+    last = cache.get(heartbeat_key("rounds"))
+    give_up_at = time.monotonic() + SIGN_TIMEOUT_SECONDS
+    while time.monotonic() < give_up_at:
+        if cache.get(heartbeat_key("rounds")) != last:
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def wait_for_workers(supervisor: Supervisor, suffix: str) -> None:
