@@ -32,6 +32,7 @@ from tests.run import FAST
 from tests.stub_server import StubServer
 
 PROJECT = Path(__file__).resolve().parents[2]
+ROLES = ("rounds", "small", "beat")
 START_TIMEOUT_SECONDS = 60.0
 COMMAND_TIMEOUT_SECONDS = 120.0
 
@@ -107,6 +108,7 @@ class Arena:
     env: dict[str, str]
     servers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     workers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    paused: list[subprocess.Popen[bytes]] = field(default_factory=list)
     hired: int = 0
 
     # Services ------------------------------------------------------------------------------
@@ -175,8 +177,7 @@ class Arena:
         _kill(self.servers.pop("broker"))
 
     def close(self) -> None:
-        for worker in self.workers.values():
-            _kill(worker)
+        self.dismiss()
         if "broker" in self.servers:
             self.broker.stop(self.servers["broker"])
         if "database" in self.servers:
@@ -185,8 +186,12 @@ class Arena:
 
     # Workers -------------------------------------------------------------------------------
 
+    def staff(self) -> None:
+        """Have a worker of each role that none has."""
+        self.hire(*(role for role in ROLES if role not in self.workers))
+
     def hire(self, *roles: str) -> None:
-        """Start workers of these roles (``rounds``, ``small``, ``beat``) and wait until ready."""
+        """Start workers of these roles and wait until they are ready."""
         self.hired += 1
         suffix = f"drill{self.hired}"
         for role in worker_roles(suffix):
@@ -214,19 +219,15 @@ class Arena:
         """SIGSTOP a worker and let it go from the list: another may take its role."""
         worker = self.workers.pop(role)
         worker.send_signal(signal.SIGSTOP)
-        self.workers[f"paused {role}"] = worker
+        self.paused.append(worker)
         return worker
 
     def dismiss(self) -> None:
-        for worker in self.workers.values():
+        """Kill every worker."""
+        for worker in (*self.workers.values(), *self.paused):
             _kill(worker)
         self.workers.clear()
-
-    def forget_heartbeats(self) -> None:
-        """Drop the signs of life of workers that were killed: they fade within seconds."""
-        with redis.Redis.from_url(self.env["REDIS_URL"]) as client:
-            for key in client.scan_iter("debateweb:1:heartbeat:*"):
-                client.delete(key)
+        self.paused.clear()
 
     def strangers(self) -> list[int]:
         """Return processes of our code that work here and were not hired: they should be gone."""
@@ -238,6 +239,16 @@ class Arena:
                 if mark in (entry / "environ").read_bytes():
                     found.append(int(entry.name))
         return sorted(set(found) - hired)
+
+    def tidy(self) -> None:
+        """Leave no paused worker and no stopped server to the next drill."""
+        for worker in self.paused:
+            _kill(worker)
+        self.paused.clear()
+        if "database" not in self.servers:
+            self.start_database()
+        if "broker" not in self.servers:
+            self.start_broker()
 
     def log(self, role: str) -> str:
         """Return the end of a worker's log."""

@@ -17,7 +17,6 @@ def one_arena() -> Iterator[Arena]:
 
 @pytest.fixture
 def arena(one_arena: Arena) -> Iterator[Arena]:
-    """An arena without workers, the stub answering at once."""
-    one_arena.stub.configure()
+    """The arena with both servers up; workers of an earlier drill may still be there."""
     yield one_arena
-    one_arena.dismiss()
+    one_arena.tidy()

@@ -9,7 +9,6 @@ import pytest
 from tests.drills import records
 from tests.drills.arena import Arena, Load, wait_for
 
-ALL = ("rounds", "small", "beat")
 END_LIMIT_SECONDS = 120.0
 #: A round under way when a person pauses ends with its slowest call.
 QUIET_LIMIT_SECONDS = 10.0
@@ -20,7 +19,7 @@ LATENCY_SECONDS = 0.3
 def under_way(arena: Arena, load: Load) -> None:
     """Start an experiment and return when a sixth of its calls have come back."""
     arena.stub.configure(latency_seconds=LATENCY_SECONDS)
-    arena.hire(*ALL)
+    arena.staff()
     arena.start(load)
     wait_for(lambda: arena.succeeded(load.name) >= load.calls // 6, 30, "a part of the calls")
 
@@ -42,15 +41,16 @@ def test_a_pause_opens_no_further_round_and_what_was_paid_is_there_after_it(
     under_way(arena, load)
     assert arena.experiment("pause", load.name)["status"] == "PAUSED"
     wait_for(lambda: not records.open_attempts(arena, load), QUIET_LIMIT_SECONDS, "quiet")
-    time.sleep(1.0)  # A commit that was under way has ended by now.
+    time.sleep(0.5)  # A commit that was under way has ended by now.
     calls = made(arena, load)
     assert load.calls // 6 <= calls < load.calls
-    time.sleep(7.0)  # Longer than the sweep waits before it rings again.
+    time.sleep(4.0)  # Longer than a sweep.
     assert made(arena, load) == calls
     arena.experiment("resume", load.name)
     assert_finished_and_sound(arena, load, paid_twice=0)
 
 
+@pytest.mark.stress
 def test_a_worker_that_dies_in_a_pause_is_made_up_for_after_it(arena: Arena) -> None:
     load = Load("pause-and-kill", 20)
     under_way(arena, load)
@@ -79,6 +79,7 @@ def test_a_cancelled_experiment_ends_at_once_with_every_run_accounted_for(arena:
     assert made(arena, load) < load.calls
 
 
+@pytest.mark.stress
 def test_a_broker_that_dies_and_returns_empty_loses_nothing(arena: Arena) -> None:
     load = Load("broker", 30)
     under_way(arena, load)
@@ -91,6 +92,7 @@ def test_a_broker_that_dies_and_returns_empty_loses_nothing(arena: Arena) -> Non
     assert_finished_and_sound(arena, load, paid_twice=0)
 
 
+@pytest.mark.stress
 def test_a_restart_of_the_database_costs_at_most_the_calls_in_flight(arena: Arena) -> None:
     load = Load("database", 30)
     under_way(arena, load)
@@ -110,9 +112,10 @@ def test_a_command_that_waits_has_its_work_done_by_workers_there_or_its_own(
     arena: Arena, with_workers: bool
 ) -> None:
     load = Load(f"wait-{with_workers}".lower(), 5, rounds=2)
-    arena.forget_heartbeats()
+    arena.stub.configure()
+    arena.dismiss()  # Their last signs of life are still there.
     if with_workers:
-        arena.hire(*ALL)
+        arena.staff()
     seen = arena.experiment("run", str(arena.written(load)), "--wait")
     assert (seen["status"], seen["done"]) == ("FINISHED", load.questions)
     records.assert_sound(arena, load)

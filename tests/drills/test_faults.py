@@ -51,7 +51,7 @@ def drill(arena: Arena, load: Load) -> str:
         fault_share=SHARE,
         retry_after_seconds=0.5,
     )
-    arena.hire("rounds", "small", "beat")
+    arena.staff()
     arena.start(load)
     seconds = arena.wait_until(load.name, "FINISHED", END_LIMIT_SECONDS)
     records.assert_sound(arena, load)

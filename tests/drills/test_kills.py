@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.drills import records
-from tests.drills.arena import Arena, Load, wait_for
+from tests.drills.arena import ROLES, Arena, Load, wait_for
 
 RESUME_LIMIT_SECONDS = 15.0
 END_LIMIT_SECONDS = 180.0
 LATENCY_SECONDS = 0.25
-ALL = ("rounds", "small", "beat")
 
 
 @dataclass
@@ -54,7 +53,7 @@ class Killer:
         self.figures = Figures()
 
     def drill(self) -> Figures:
-        self.arena.hire(*ALL)
+        self.arena.staff()
         while self.figures.kills < self.wanted:
             self.figures.experiments += 1
             load = Load(f"kills-{self.figures.experiments}", self.questions)
@@ -75,7 +74,7 @@ class Killer:
 
     def _kill_and_return(self, load: Load) -> None:
         # Now and then all die at once, as when a machine loses its power.
-        victims = ALL if self.dice.random() < 0.2 else ("rounds",)
+        victims = ROLES if self.dice.random() < 0.2 else ("rounds",)
         self.arena.kill(*victims)
         self.figures.kills += 1
         self.figures.in_flight += records.open_attempts(self.arena, load)
@@ -118,7 +117,7 @@ def test_fifty_kills_at_random_moments_lose_and_double_nothing(arena: Arena) -> 
 def test_one_kill_half_way_pays_only_for_calls_in_flight_again(arena: Arena) -> None:
     load = Load("half-way", questions=100, cap=64)
     arena.stub.configure(latency_seconds=0.3)
-    arena.hire(*ALL)
+    arena.staff()
     arena.start(load)
     wait_for(lambda: arena.succeeded(load.name) >= load.calls // 2, 60, "half of the calls")
     arena.kill("rounds")
@@ -143,7 +142,7 @@ def test_a_worker_paused_past_its_lease_commits_nothing_and_its_receipts_are_set
 ) -> None:
     load = Load("paused", questions=8, rounds=2)
     arena.stub.configure(latency_seconds=1.0)
-    arena.hire(*ALL)
+    arena.staff()
     arena.start(load)
     wait_for(lambda: records.open_attempts(arena, load) >= 24, 15, "all calls are on their way")
     paused = arena.pause("rounds")
