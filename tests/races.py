@@ -22,6 +22,8 @@ def wait_for_blocked_session(count: int = 1) -> None:
     give_up_at = time.monotonic() + PATIENCE_SECONDS
     while True:
         with connection.cursor() as cursor:
+            # Inside a transaction a view of activity is a memory of the first look at it.
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
             cursor.execute(_BLOCKED)
             if cursor.fetchone()[0] >= count:
                 return

@@ -34,14 +34,13 @@ BEGIN
     RETURN NEW;
 END $$;
 
+-- Of an experiment only its progress and its archive mark move.
 CREATE OR REPLACE FUNCTION debateweb_guard_experiment() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    moving CONSTANT text[] :=
+        ARRAY['status', 'started_at', 'stage_confirmed_at', 'ended_at', 'archived_at'];
 BEGIN
-    IF (OLD.workspace_id, OLD.name, OLD.question_set_id, OLD.spec, OLD.spec_hash, OLD.analysis,
-        OLD.analysis_hash, OLD.account_id, OLD.deadline_seconds)
-       IS DISTINCT FROM
-       (NEW.workspace_id, NEW.name, NEW.question_set_id, NEW.spec, NEW.spec_hash, NEW.analysis,
-        NEW.analysis_hash, NEW.account_id, NEW.deadline_seconds)
-    THEN
+    IF to_jsonb(OLD) - moving IS DISTINCT FROM to_jsonb(NEW) - moving THEN
         RAISE EXCEPTION 'experiment % is frozen: this change is refused (S37)', OLD.id
             USING ERRCODE = 'restrict_violation';
     END IF;

@@ -368,9 +368,7 @@ def test_the_sweep_rings_for_lost_doorbells_and_dead_workers_and_for_nothing_els
         assert claim(run_id=run.pk, t=0, worker="w") is not None
     lease_runs_out(dead)
     with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE runs_run SET rung_at = clock_timestamp() - interval '1 minute'"
-        )
+        cursor.execute("UPDATE runs_run SET rung_at = clock_timestamp() - interval '1 minute'")
     bells.clear()
     assert sweep() == 2
     assert sorted(bells) == sorted(
