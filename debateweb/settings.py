@@ -104,14 +104,14 @@ DATABASES: dict[str, dict[str, Any]] = {
     if _database_url is None
     else env.database_from_url(_database_url)
 }
-# Threads that wait for models hold no connection: a few connections serve many threads.
-DATABASES["default"] |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}
-DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
-    "min_size": 1,
-    "max_size": env.env_int("DEBATEWEB_DB_CONNECTIONS", 24, low=2, high=400),
-    "timeout": 30.0,
-    "max_idle": 60.0,
-}
+DATABASES["default"] |= {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
+# Threads of a worker that wait for models hold no connection: a few serve many threads. Who
+# waits for a person has no pool: a pool waits long for a database that is away.
+DB_CONNECTIONS = env.env_int("DEBATEWEB_DB_CONNECTIONS", 0, low=0, high=400)
+if DB_CONNECTIONS:
+    _pool = {"min_size": 1, "max_size": DB_CONNECTIONS, "timeout": 30.0, "max_idle": 60.0}
+    DATABASES["default"]["CONN_MAX_AGE"] = 0
+    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = _pool
 
 _cache_url = f"unix://{DATA_DIR.valkey_socket}?db=1" if _redis_url is None else _redis_url
 CACHES = {
@@ -152,7 +152,7 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": SWEEP_SECONDS},
     }
 }
-WORKER_THREADS = env.env_int("DEBATEWEB_WORKER_THREADS", 40, low=1, high=80)
+WORKER_THREADS = env.env_int("DEBATEWEB_WORKER_THREADS", 96, low=1, high=1024)
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from queue import Empty
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 
 from runs.engine.admission import admit
@@ -124,7 +125,7 @@ class CallDesk:
     def collect(self) -> None:
         """Take results as they come, each persisted at once, until all are in or time is up."""
         while self._flights and not self.cancelled:
-            if not connection.in_atomic_block:
+            if settings.DB_CONNECTIONS:
                 connection.close()  # Back to the pool: others need it while this thread waits.
             try:
                 batch = [self.watch.inbox.get(timeout=max(self.remaining_seconds, 0.0))]

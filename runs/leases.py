@@ -80,6 +80,7 @@ class LeaseKeeper:
                 self._renew_and_tell(watches)
             except Exception:  # The database may be away for a while; the leases then run out.
                 logger.exception("leases could not be renewed")
+            finally:
                 connection.close()
 
     def _renew_and_tell(self, watches: dict[int, Watch]) -> None:

@@ -27,6 +27,7 @@ STOP_PATIENCE_SECONDS = 2.0  # All of `up` must be gone within 5 s, the database
 MOST_RESTARTS = 5
 RESTART_WINDOW_SECONDS = 60.0
 WEB_THREADS = 8
+ROUND_CONNECTIONS = 24
 SMALL_THREADS = 4
 
 
@@ -43,6 +44,7 @@ class Role:
     name: str
     command: Sequence[str]
     stop_signal: signal.Signals = signal.SIGTERM
+    db_connections: int = 0  # 0: a connection a thread; else a pool of so many.
 
 
 def worker_command(
@@ -83,7 +85,7 @@ def worker_roles(suffix: str) -> list[Role]:
         name=f"small-{suffix}", queues=("default", "judges", "reports"), threads=SMALL_THREADS
     )
     return [
-        Role("rounds", worker_command(name=f"rounds-{suffix}")),
+        Role("rounds", worker_command(name=f"rounds-{suffix}"), db_connections=ROUND_CONNECTIONS),
         Role("small", small),
         Role("beat", beat_command()),
     ]
@@ -136,7 +138,7 @@ class Supervisor:
             self.running[role.name] = process.spawn(
                 role.command,
                 on_parent_death=signal.SIGKILL,
-                env=_child_environment(),
+                env=_child_environment(role),
                 cwd=settings.BASE_DIR,
                 output=output,
             )
@@ -205,7 +207,9 @@ def _python(*words: str) -> list[str]:
     return [sys.executable, "-m", *words]
 
 
-def _child_environment() -> dict[str, str]:
+def _child_environment(role: Role) -> dict[str, str]:
     env = {**os.environ, "DEBATEWEB_DIE_WITH_PARENT": "1", "PYTHONUNBUFFERED": "1"}
+    if role.db_connections:
+        env.setdefault("DEBATEWEB_DB_CONNECTIONS", str(role.db_connections))
     env.pop("DEBATEWEB_DB_ROLE", None)  # Only what migrates is the owner.
     return env

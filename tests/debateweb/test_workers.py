@@ -88,5 +88,5 @@ def test_rounds_have_a_worker_of_their_own() -> None:
 
 
 def test_the_worker_command_takes_its_threads_from_the_settings_or_the_caller() -> None:
-    assert "--concurrency 40" in " ".join(worker_command(name="a"))
+    assert "--concurrency 96" in " ".join(worker_command(name="a"))
     assert "--concurrency 3" in " ".join(worker_command(name="a", threads=3))
