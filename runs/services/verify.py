@@ -39,6 +39,7 @@ from runs.models import (
 from runs.models import State as StateRow
 from runs.models import Verdict as VerdictRow
 from runs.queries import arm_context, engine_state, question_by_id
+from runs.services import host_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,20 @@ def verify_experiment(
     )
     found = []
     for count, run_id in enumerate(ids, start=1):
-        disagreements = replay(run_record(run_id))
-        if disagreements:
-            found.append(RunDisagreement(run_id, disagreements[0]))
+        first = first_disagreement(run_id)
+        if first is not None:
+            found.append(RunDisagreement(run_id, first))
         tell(count, len(ids))
     return len(ids), found
+
+
+def first_disagreement(run_id: int) -> Disagreement | None:
+    """Return the first record of a run that does not follow from the others, or None."""
+    record = run_record(run_id)
+    replayed = replay(record)
+    if replayed:
+        return replayed[0]
+    return next(host_records.disagreements(Run.objects.get(pk=run_id), record), None)
 
 
 def run_record(run_id: int) -> RunRecord:
