@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -144,6 +144,8 @@ class Supervisor:
             )
 
     def _note_restart(self, role: Role) -> None:
+        if self.running[role.name].returncode == -signal.SIGKILL:
+            return  # Somebody killed it, or the kernel for memory: it does not crash by itself.
         times = self.restarts.setdefault(role.name, deque(maxlen=MOST_RESTARTS))
         now = time.monotonic()
         if len(times) == MOST_RESTARTS and now - times[0] < RESTART_WINDOW_SECONDS:
@@ -153,19 +155,20 @@ class Supervisor:
 
 
 @contextlib.contextmanager
-def temporary_worker() -> Iterator[None]:
+def temporary_worker() -> Iterator[Callable[[], object]]:
     """
     Have workers and beat for the time of the block: those of ``up`` where it runs, else our own.
 
+    Yields what the block has to call now and then: it starts again those of our own that ended.
     The database and the broker must be there (``needs_broker = True``). Raises ProcessError.
     """
     if worker_is_alive() and _gives_another_sign():
-        yield
+        yield lambda: None  # Whoever started them looks after them.
         return
     suffix = str(os.getpid())
     with Supervisor(worker_roles(suffix)) as supervisor:
         wait_for_workers(supervisor, suffix)
-        yield
+        yield supervisor.check
 
 
 def worker_is_alive() -> bool:

@@ -77,6 +77,16 @@ def test_what_ends_at_once_again_and_again_is_given_up_with_the_name_of_its_log(
         keep_checking(some)
 
 
+def test_what_is_killed_from_outside_is_started_again_however_often(logs: Path) -> None:
+    with Supervisor([Role("killed", python(STUBBORN))]) as some:
+        for _ in range(supervisor.MOST_RESTARTS + 2):
+            child = some.running["killed"]
+            child.kill()
+            child.wait()
+            assert some.check() == ["killed"]
+        assert some.running["killed"].poll() is None
+
+
 def test_rounds_have_a_worker_of_their_own() -> None:
     by_name = {role.name: list(role.command) for role in supervisor.worker_roles("1")}
     queues = {

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,11 @@ import psycopg
 import redis
 
 from debateweb.services import binaries, postgres, process, valkey
-from debateweb.services.supervisor import worker_roles
+from debateweb.services.supervisor import Role, worker_roles
 from tests.run import FAST
 from tests.stub_server import StubServer
 
+Say = Callable[[str], None]
 PROJECT = Path(__file__).resolve().parents[2]
 ROLES = ("rounds", "small", "beat")
 START_TIMEOUT_SECONDS = 60.0
@@ -196,7 +197,7 @@ class Arena:
         suffix = f"drill{self.hired}"
         for role in worker_roles(suffix):
             if role.name in roles:
-                self.workers[role.name] = self._spawned(role.name, role.command)
+                self.workers[role.name] = self._spawned(role)
         for role_name in set(roles) - {"beat"}:
             key = f"debateweb:1:heartbeat:{role_name}-{suffix}"
             wait_for(
@@ -229,16 +230,17 @@ class Arena:
         self.workers.clear()
         self.paused.clear()
 
-    def strangers(self) -> list[int]:
-        """Return processes of our code that work here and were not hired: they should be gone."""
+    def strangers(self) -> dict[int, str]:
+        """Return processes of our code that work here and were not hired, by process number."""
         mark = self.env["DEBATEWEB_DATA_DIR"].encode()
         hired = {worker.pid for worker in self.workers.values()}
-        found = []
+        found = {}
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if mark in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-        return sorted(set(found) - hired)
+                if mark in (entry / "environ").read_bytes() and int(entry.name) not in hired:
+                    words = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found[int(entry.name)] = words.decode(errors="replace")
+        return found
 
     def tidy(self) -> None:
         """Leave no paused worker and no stopped server to the next drill."""
@@ -254,10 +256,13 @@ class Arena:
         """Return the end of a worker's log."""
         return (self.folder / f"{role}.log").read_text(errors="replace")[-2000:]
 
-    def _spawned(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{name}.log").open("ab") as output:
+    def _spawned(self, role: Role) -> subprocess.Popen[bytes]:
+        env = dict(self.env)
+        if role.db_connections:
+            env["DEBATEWEB_DB_CONNECTIONS"] = str(role.db_connections)
+        with (self.folder / f"{role.name}.log").open("ab") as output:
             return process.spawn(
-                command, on_parent_death=signal.SIGKILL, env=self.env, cwd=PROJECT, output=output
+                role.command, on_parent_death=signal.SIGKILL, env=env, cwd=PROJECT, output=output
             )
 
     def _broker_has(self, key: str) -> bool:
@@ -326,6 +331,9 @@ class Arena:
 
     def one(self, sql: str, *params: object) -> Any:
         return self.rows(sql, *params)[0][0]
+
+    def has_experiment(self, name: str) -> bool:
+        return bool(self.rows("SELECT 1 FROM runs_experiment WHERE name = %s", name))
 
     def status(self, name: str) -> str:
         return str(self.one("SELECT status FROM runs_experiment WHERE name = %s", name))

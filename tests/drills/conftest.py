@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.drills.arena import Arena
+
+MEASURED = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
 def one_arena() -> Iterator[Arena]:
     with Arena.opened() as opened:
         yield opened
+
+
+@pytest.fixture
+def say(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Keep a line of measured figures for the end of the session."""
+    return request.config.stash.setdefault(MEASURED, []).append
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print what the drills have measured, whether or not output is captured."""
+    lines = config.stash.get(MEASURED, [])
+    if lines:
+        terminalreporter.section("measured by the drills")
+    for line in lines:
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture

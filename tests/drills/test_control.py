@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 
 import pytest
 
 from tests.drills import records
-from tests.drills.arena import Arena, Load, wait_for
+from tests.drills.arena import Arena, Load, Say, wait_for
 
 END_LIMIT_SECONDS = 120.0
 #: A round under way when a person pauses ends with its slowest call.
@@ -93,7 +95,9 @@ def test_a_broker_that_dies_and_returns_empty_loses_nothing(arena: Arena) -> Non
 
 
 @pytest.mark.stress
-def test_a_restart_of_the_database_costs_at_most_the_calls_in_flight(arena: Arena) -> None:
+def test_a_restart_of_the_database_costs_at_most_the_calls_in_flight(
+    arena: Arena, say: Say
+) -> None:
     load = Load("database", 30)
     under_way(arena, load)
     arena.stop_database()
@@ -103,7 +107,7 @@ def test_a_restart_of_the_database_costs_at_most_the_calls_in_flight(arena: Aren
     seconds = wait_for(
         lambda: arena.succeeded(load.name) > before, RESUME_LIMIT_SECONDS, "work goes on"
     )
-    print(f"\nwork went on {seconds:.1f} s after the database's return, {in_flight} in flight")
+    say(f"work went on {seconds:.1f} s after the database's return, {in_flight} in flight")
     assert_finished_and_sound(arena, load, paid_twice=in_flight)
 
 
@@ -127,4 +131,21 @@ def test_a_command_that_waits_has_its_work_done_by_workers_there_or_its_own(
     }
     if with_workers:
         assert pids == {arena.workers["rounds"].pid}
-    assert arena.strangers() == []
+    assert arena.strangers() == {}
+
+
+@pytest.mark.stress
+def test_a_command_that_waits_starts_its_worker_again_when_that_is_killed(arena: Arena) -> None:
+    load = Load("wait-and-kill", 20)
+    arena.stub.configure(latency_seconds=LATENCY_SECONDS)
+    arena.dismiss()
+    with arena.start_command("experiment", "run", str(arena.written(load)), "--wait") as child:
+        wait_for(lambda: arena.has_experiment(load.name), 30, "the experiment")
+        wait_for(lambda: arena.succeeded(load.name) >= load.calls // 3, 60, "a third of the calls")
+        (worker,) = (pid for pid, words in arena.strangers().items() if "--queues rounds" in words)
+        os.kill(worker, signal.SIGKILL)
+        out, errors = child.communicate(timeout=END_LIMIT_SECONDS)
+    assert child.returncode == 0, errors
+    assert f"{load.questions} of {load.questions} runs done" in out
+    records.assert_sound(arena, load)
+    assert arena.strangers() == {}

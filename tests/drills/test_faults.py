@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from tests.drills import records
-from tests.drills.arena import Arena, Load
+from tests.drills.arena import Arena, Load, Say
 from tests.stub_server import FAULTS
 
 END_LIMIT_SECONDS = 240.0
@@ -33,14 +33,16 @@ LONG = [replace(load, name=f"long-{load.name}", questions=200, rounds=3, cap=64)
 
 
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load.model)
-def test_faults_of_every_kind_lose_and_double_nothing(arena: Arena, load: Load) -> None:
-    print(f"\n{drill(arena, load)}")
+def test_faults_of_every_kind_lose_and_double_nothing(arena: Arena, load: Load, say: Say) -> None:
+    say(drill(arena, load))
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("load", LONG, ids=lambda load: load.model)
-def test_many_faults_of_every_kind_lose_and_double_nothing(arena: Arena, load: Load) -> None:
-    print(f"\n{drill(arena, load)}")
+def test_many_faults_of_every_kind_lose_and_double_nothing(
+    arena: Arena, load: Load, say: Say
+) -> None:
+    say(drill(arena, load))
 
 
 def drill(arena: Arena, load: Load) -> str:

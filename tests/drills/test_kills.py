@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.drills import records
-from tests.drills.arena import ROLES, Arena, Load, wait_for
+from tests.drills.arena import ROLES, Arena, Load, Say, wait_for
 
 RESUME_LIMIT_SECONDS = 15.0
 END_LIMIT_SECONDS = 180.0
@@ -100,21 +100,21 @@ class Killer:
         assert self.figures.paid_twice <= self.figures.lost <= self.figures.in_flight
 
 
-def test_five_kills_at_random_moments_lose_and_double_nothing(arena: Arena) -> None:
+def test_five_kills_at_random_moments_lose_and_double_nothing(arena: Arena, say: Say) -> None:
     figures = Killer(arena, kills=5, questions=40).drill()
-    print(f"\n{figures}")
+    say(str(figures))
     assert figures.kills == 5
 
 
 @pytest.mark.stress
-def test_fifty_kills_at_random_moments_lose_and_double_nothing(arena: Arena) -> None:
+def test_fifty_kills_at_random_moments_lose_and_double_nothing(arena: Arena, say: Say) -> None:
     figures = Killer(arena, kills=50, questions=60).drill()
-    print(f"\n{figures}")
+    say(str(figures))
     assert figures.kills == 50
 
 
 @pytest.mark.stress
-def test_one_kill_half_way_pays_only_for_calls_in_flight_again(arena: Arena) -> None:
+def test_one_kill_half_way_pays_only_for_calls_in_flight_again(arena: Arena, say: Say) -> None:
     load = Load("half-way", questions=100, cap=64)
     arena.stub.configure(latency_seconds=0.3)
     arena.staff()
@@ -131,8 +131,8 @@ def test_one_kill_half_way_pays_only_for_calls_in_flight_again(arena: Arena) -> 
     records.assert_sound(arena, load)
     twice = records.paid_twice(arena, load)
     assert twice <= in_flight
-    print(
-        f"\none kill after {before} of {load.calls} calls: {in_flight} in flight, {twice} served "
+    say(
+        f"one kill after {before} of {load.calls} calls: {in_flight} in flight, {twice} served "
         f"twice, work resumed {resumed:.1f} s after the worker's return"
     )
 
