@@ -176,8 +176,8 @@ class _Designer:
             _expected(target.protocol),
             _expected(with_agents(protocol, 1)),
             by=arm.match.by,
-            target_prices=_slot_prices(target.protocol, target.models),
-            sample_prices=_slot_prices(protocol, models),
+            target_prices=slot_prices(target.protocol, target.models),
+            sample_prices=slot_prices(protocol, models),
         )
 
     def _models(
@@ -243,7 +243,7 @@ def _expected(protocol: Protocol) -> cost.Expected:
     return cost.expected(protocol, q_tokens=TYPICAL_QUESTION_TOKENS, a_tokens=TYPICAL_ANSWER_TOKENS)
 
 
-def _slot_prices(protocol: Protocol, models: Mapping[str, ModelConfig]) -> dict[str, Price]:
+def slot_prices(protocol: Protocol, models: Mapping[str, ModelConfig]) -> dict[str, Price]:
     """Return prices by slot; an agent's own model stands for its slot where that has none."""
     prices: dict[str, Price] = {}
     for agent in protocol.agents:

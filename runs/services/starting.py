@@ -240,7 +240,8 @@ def _settle_down(experiment: Experiment, counts: _Counts) -> bool:
 def _end_stage(experiment: Experiment) -> bool:
     """Stop for confirmation, unless the projected total stays below what needs none."""
     projected = projected_microusd(experiment)
-    if 0 < projected <= (experiment.stage_confirm_above_microusd or 0):
+    unasked = experiment.stage_confirm_above_microusd
+    if unasked and projected <= unasked:
         _move(
             experiment,
             ExperimentStatus.RUNNING,

@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
+from audits.stage import Stage, stage_of
 from debateweb.access import command_workspace
 from debateweb.errors import InputError, NegativeAnswer
 from debateweb.management.actions import Actions
 from debateweb.management.base import Command as DebatewebCommand
 from debateweb.models import Workspace
 from debateweb.services.supervisor import temporary_worker
-from runs.experiment_file import ExperimentFileError, ExperimentSpec, parse
+from runs.experiment_file import ExperimentSpec, parse
 from runs.importers.faults import ImportFaults
 from runs.models import Experiment, ExperimentStatus
-from runs.protocols.yaml12 import YamlError
+from runs.protocols.yaml12 import FileFaultError
 from runs.services import experiments
+from runs.services.plan import plan_experiment
 from runs.services.progress import progress_of
 from runs.services.verify import verify_experiment
 
@@ -49,6 +52,8 @@ class Command(DebatewebCommand):
         run.add_argument("spec", metavar="SPEC", help="a file, - , or a stored experiment's name")
         run.add_argument("--wait", action="store_true", help="return when it has ended")
         run.add_argument("--yes", action="store_true", help="go on after the stage without asking")
+        check = actions.add("check", "say what it may cost and what is missing", "exp.yaml")
+        check.add_argument("spec", metavar="SPEC", help="a file, or - for standard input")
         for name, text in (
             ("status", "say how far it is"),
             ("pause", "open no further round"),
@@ -65,6 +70,8 @@ class Command(DebatewebCommand):
         action = options["action"]
         if action == "run":
             self._run_spec(workspace, options["spec"], wait=options["wait"], yes=options["yes"])
+        elif action == "check":
+            self._check_spec(workspace, options["spec"])
         elif action == "list":
             self._list(workspace)
         else:
@@ -72,15 +79,36 @@ class Command(DebatewebCommand):
 
     def _run_spec(self, workspace: Workspace, source: str, *, wait: bool, yes: bool) -> None:
         experiment = _made(workspace, source)
-        with temporary_worker() if wait else nullcontext():
+        with temporary_worker() if wait else nullcontext(None) as look_after_workers:
             if experiment.status == ExperimentStatus.READY:
                 experiments.start(experiment=experiment)
-            if wait:
-                self._wait(experiment, yes=yes)
+            if look_after_workers is not None:
+                self._wait(experiment, yes=yes, meanwhile=look_after_workers)
         self._say(experiment)
 
-    def _wait(self, experiment: Experiment, *, yes: bool) -> None:
+    def _check_spec(self, workspace: Workspace, source: str) -> None:
+        spec = _spec(source, Path(source))
+        with _faults_as_input_errors():
+            plan = plan_experiment(
+                workspace=workspace, spec=spec, folder=_folder(source), environ=os.environ
+            )
+        lines = [f"{plan.name}: {plan.questions:,} questions, {plan.runs:,} runs; nothing started"]
+        lines += [
+            f"  {arm.name}{f' [{arm.marked}]' if arm.marked else ''}: expected "
+            f"{arm.expected_input_tokens:,} in, {arm.expected_output_tokens:,} out, "
+            f"{arm.expected_microusd:,} micro-USD a run; at most {arm.bound_output_tokens:,} out, "
+            f"{arm.bound_microusd:,} micro-USD"
+            for arm in plan.arms
+        ]
+        lines.append(
+            f"  all runs: {plan.expected_microusd:,} micro-USD expected, "
+            f"{plan.bound_microusd:,} at most"
+        )
+        self.emit(plan.as_json(), "\n".join(lines))
+
+    def _wait(self, experiment: Experiment, *, yes: bool, meanwhile: Callable[[], object]) -> None:
         while True:
+            meanwhile()
             experiment.refresh_from_db()
             seen = progress_of(experiment)
             self.progress(seen["done"], seen["runs"], experiment.name)
@@ -108,7 +136,9 @@ class Command(DebatewebCommand):
             f"{seen['reserved_microusd']:,} reserved"
         )
         if experiment.status == ExperimentStatus.AWAITING_CONFIRMATION:
-            lines.append(f"  the stage is done; go on with: experiment resume {experiment.name}")
+            stage = stage_of(experiment)
+            seen["stage"] = stage.as_json()
+            lines += _stage_lines(experiment.name, stage)
         self.emit(seen, "\n".join(lines))
 
     def _status(self, experiment: Experiment) -> None:
@@ -148,6 +178,30 @@ class Command(DebatewebCommand):
         self.emit(data, "\n".join(f"{d['name']}  {d['status']}" for d in data) or "none yet")
 
 
+def _stage_lines(name: str, stage: Stage) -> list[str]:
+    def percent(share: float | None) -> str:
+        return "undefined" if share is None else f"{100 * share:.1f} %"
+
+    lines = [
+        f"  the stage is done: {stage.runs_done:,} of {stage.runs:,} runs; projected total "
+        f"{stage.projected_microusd:,} micro-USD",
+        f"  answers truncated: {percent(stage.truncated_share)}, invalid: "
+        f"{percent(stage.invalid_share)}",
+    ]
+    for contrast in stage.contrasts:
+        mde = "undefined (they never differed)"
+        if contrast.mde_80 is not None:
+            mde = f"{contrast.mde_80:.3f}"
+        lines.append(
+            f"  {contrast.a} against {contrast.b}: discordance {contrast.discordance:.3f} on "
+            f"{contrast.stage_questions} questions; found with 80 % power: {mde} or more"
+        )
+    return [
+        *lines,
+        f"  go on with: experiment resume {name}, or end it with: experiment cancel {name}",
+    ]
+
+
 def _named(workspace: Workspace, name: str) -> Experiment:
     found = Experiment.objects.filter(workspace=workspace, name=name).first()
     if found is None:
@@ -164,15 +218,29 @@ def _made(workspace: Workspace, source: str) -> Experiment:
             raise InputError(f"there is no file and no experiment {source!r}")
         return stored
     spec = _spec(source, path)
-    try:
+    with _faults_as_input_errors():
         return experiments.create_experiment(
             workspace=workspace,
             spec=spec,
-            folder=Path.cwd() if source == "-" else path.resolve().parent,
+            folder=_folder(source),
             environ=os.environ,
         )
-    except (YamlError, ImportFaults) as exc:
+
+
+@contextmanager
+def _faults_as_input_errors() -> Iterator[None]:
+    """Files that an experiment names may be faulty too: their lines are shown as they are."""
+    try:
+        yield
+    except FileFaultError as exc:
+        raise InputError("\n".join(exc.lines)) from exc
+    except ImportFaults as exc:
         raise InputError(str(exc)) from exc
+
+
+def _folder(source: str) -> Path:
+    """Return where an experiment's relative file names are looked for: beside it."""
+    return Path.cwd() if source == "-" else Path(source).resolve().parent
 
 
 def _spec(source: str, path: Path) -> ExperimentSpec:
@@ -180,7 +248,7 @@ def _spec(source: str, path: Path) -> ExperimentSpec:
         if source == "-":
             return parse(sys.stdin.read(), "standard input")
         return parse(path.read_text(encoding="utf-8"), source)
-    except (ExperimentFileError, YamlError) as exc:
+    except FileFaultError as exc:
         raise InputError("\n".join(exc.lines)) from exc
     except (OSError, UnicodeDecodeError) as exc:
         raise InputError(f"{source}: cannot be read: {exc}") from exc

@@ -1,0 +1,136 @@
+"""What an experiment would be, may cost and lacks, with nothing written (docs/metrics.md, §9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from debateweb.errors import InputError
+from debateweb.models import Workspace
+from runs.experiment_file import ExperimentSpec, unsupported
+from runs.models import Question
+from runs.protocols import cost
+from runs.protocols.presets import with_rounds
+from runs.services.design import (
+    TYPICAL_ANSWER_TOKENS,
+    ArmDesign,
+    design_arms,
+    slot_prices,
+)
+from runs.services.sampling import chosen_questions, question_set_for
+
+#: UTF-8 bytes that count as one token where nothing is measured yet.
+BYTES_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ArmPlan:
+    """
+    One arm, per run: what the display model expects beside the bound that holds (S31).
+
+    A branch pays for no initial answers. Tokens and micro-USD.
+    """
+
+    name: str
+    marked: str
+    protocol_hash: str
+    agents: int
+    revision_rounds: int
+    expected_input_tokens: int
+    expected_output_tokens: int
+    expected_microusd: int
+    bound_output_tokens: int
+    bound_microusd: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentPlan:
+    """The whole. ``bound_microusd`` is the file's total cap where it has a lower one."""
+
+    name: str
+    questions: int
+    runs: int
+    expected_microusd: int
+    bound_microusd: int
+    arms: tuple[ArmPlan, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def plan_experiment(
+    *, workspace: Workspace, spec: ExperimentSpec, folder: Path, environ: Mapping[str, str]
+) -> ExperimentPlan:
+    """Return the plan of a specification. Raises what making the experiment would raise."""
+    with transaction.atomic():
+        faults = unsupported(spec)
+        if faults:
+            raise InputError("\n".join(faults))
+        question_set = question_set_for(workspace=workspace, spec=spec, folder=folder, actor=None)
+        questions = chosen_questions(spec, question_set)
+        designs = design_arms(
+            workspace=workspace,
+            spec=spec,
+            question_set=question_set,
+            questions=questions,
+            folder=folder,
+            environ=environ,
+        )
+        transaction.set_rollback(True)  # A file of questions was imported to be looked at only.
+    return _plan(spec, questions, designs)
+
+
+def _plan(
+    spec: ExperimentSpec, questions: Sequence[Question], designs: Sequence[ArmDesign]
+) -> ExperimentPlan:
+    lengths = [len(question.text.encode()) for question in questions]
+    question_tokens = max(1, sum(lengths) // len(lengths) // BYTES_PER_TOKEN)
+    arms = tuple(_arm(spec, design, question_tokens) for design in designs)
+    repeats = len(questions) * len(spec.seeds)
+    bound = repeats * sum(arm.bound_microusd for arm in arms)
+    total = spec.budget.microusd_total
+    return ExperimentPlan(
+        name=spec.name,
+        questions=len(questions),
+        runs=repeats * len(arms),
+        expected_microusd=repeats * sum(arm.expected_microusd for arm in arms),
+        bound_microusd=bound if total is None else min(bound, total),
+        arms=arms,
+    )
+
+
+def _arm(spec: ExperimentSpec, design: ArmDesign, question_tokens: int) -> ArmPlan:
+    protocol = design.protocol
+    longest = min(agent.decoding.max_output_tokens for agent in protocol.agents)
+    answer_tokens = min(TYPICAL_ANSWER_TOKENS, longest)
+    sizes = {"q_tokens": question_tokens, "a_tokens": answer_tokens}
+    prices = slot_prices(protocol, design.models)
+    whole = cost.expected(protocol, **sizes)
+    taken_over = (
+        cost.expected(with_rounds(protocol, 0), **sizes) if design.branch_from is not None else None
+    )
+    budget = spec.budget
+    return ArmPlan(
+        name=design.name,
+        marked=design.marked,
+        protocol_hash=design.protocol_hash,
+        agents=len(protocol.agents),
+        revision_rounds=protocol.revision_rounds,
+        expected_input_tokens=whole.input_tokens - (taken_over.input_tokens if taken_over else 0),
+        expected_output_tokens=(
+            whole.output_tokens - (taken_over.output_tokens if taken_over else 0)
+        ),
+        expected_microusd=(
+            whole.microusd(prices) - (taken_over.microusd(prices) if taken_over else 0)
+        ),
+        bound_output_tokens=_capped(design.bound_output_tokens, budget.output_tokens_per_run),
+        bound_microusd=_capped(design.bound_microusd, budget.microusd_per_run),
+    )
+
+
+def _capped(bound: int, cap: int | None) -> int:
+    return bound if cap is None else min(bound, cap)
