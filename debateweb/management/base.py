@@ -27,6 +27,19 @@ from debateweb.services import embedded
 
 EXIT_NEGATIVE = 1
 EXIT_BAD = 2
+#: What Django adds to each command.
+DJANGO_OPTIONS = frozenset(
+    [
+        "version",
+        "verbosity",
+        "settings",
+        "pythonpath",
+        "traceback",
+        "no_color",
+        "force_color",
+        "skip_checks",
+    ]
+)
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it.
 
 
@@ -134,9 +147,8 @@ class Command(BaseCommand):
 
 def _hide_django_options(parser: CommandParser) -> None:
     """Leave the options that Django adds to each command out of the help; they still work."""
-    ours = {"help", "json", "workspace"}
     for action in parser._actions:  # noqa: SLF001
-        if action.option_strings and action.dest not in ours:
+        if action.dest in DJANGO_OPTIONS:
             action.help = argparse.SUPPRESS
 
 
