@@ -205,3 +205,27 @@ def paid_twice(arena: Arena, load: Load) -> int:
     received = Counter(arena.stub.stats()["prompts"])
     assert received <= written, received - written
     return sum(count - 1 for count in received.values())
+
+
+def repeated_attempts(arena: Arena, load: Load) -> int:
+    """Return how many calls the protocol had made again, because the one before had failed."""
+    return int(
+        arena.one(
+            "SELECT count(*) FROM runs_attempt a"
+            + OF_EXPERIMENT
+            + "JOIN runs_attemptoutcome o ON o.attempt_id = a.retry_of_id AND NOT o.late"
+            " AND o.error_class <> 'lost_worker'",
+            load.name,
+        )
+    )
+
+
+def bill_is_covered(arena: Arena, load: Load) -> None:
+    """What the stub bills is what is settled, and of what is held no more than all."""
+    ((settled, held),) = arena.rows(
+        "SELECT a.settled_output_tokens, a.held_output_tokens FROM runs_account a"
+        " JOIN runs_experiment e ON e.account_id = a.id AND e.name = %s",
+        load.name,
+    )
+    billed = arena.stub.stats()["output_tokens"]
+    assert settled <= billed <= settled + held, (settled, billed, held)

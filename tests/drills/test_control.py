@@ -29,6 +29,7 @@ def under_way(arena: Arena, load: Load) -> None:
 def assert_finished_and_sound(arena: Arena, load: Load, *, paid_twice: int) -> None:
     arena.wait_until(load.name, "FINISHED", END_LIMIT_SECONDS)
     records.assert_sound(arena, load)
+    records.bill_is_covered(arena, load)
     assert records.paid_twice(arena, load) <= paid_twice
 
 

@@ -19,6 +19,7 @@ from tests.drills.arena import ROLES, Arena, Load, Say, wait_for
 RESUME_LIMIT_SECONDS = 15.0
 END_LIMIT_SECONDS = 180.0
 LATENCY_SECONDS = 0.25
+CALL_SECONDS = 5
 
 
 @dataclass
@@ -45,7 +46,11 @@ class Figures:
 class Killer:
     """Kills at random moments of one experiment after another, and counts."""
 
-    def __init__(self, arena: Arena, kills: int, questions: int) -> None:
+    def __init__(
+        self, arena: Arena, kills: int, questions: int, *, name: str = "kills", faults: float = 0.0
+    ) -> None:
+        self.name = name
+        self.faults = faults
         self.arena = arena
         self.wanted = kills
         self.questions = questions
@@ -56,8 +61,14 @@ class Killer:
         self.arena.staff()
         while self.figures.kills < self.wanted:
             self.figures.experiments += 1
-            load = Load(f"kills-{self.figures.experiments}", self.questions)
-            self.arena.stub.configure(latency_seconds=LATENCY_SECONDS)
+            load = Load(
+                f"{self.name}-{self.figures.experiments}", self.questions, call_seconds=CALL_SECONDS
+            )
+            self.arena.stub.configure(
+                latency_seconds=LATENCY_SECONDS,
+                late_seconds=CALL_SECONDS + 1.0,
+                fault_share=self.faults,
+            )
             self.arena.start(load)
             self._kill_until_it_ends(load)
             self.arena.wait_until(load.name, "FINISHED", END_LIMIT_SECONDS)
@@ -94,9 +105,12 @@ class Killer:
 
     def _check(self, load: Load) -> None:
         records.assert_sound(self.arena, load)
+        records.bill_is_covered(self.arena, load)
+        repeated = records.repeated_attempts(self.arena, load)
+        assert (repeated > 0) == (self.faults > 0)
         self.figures.calls += load.calls
         self.figures.lost += records.lost_attempts(self.arena, load)
-        self.figures.paid_twice += records.paid_twice(self.arena, load)
+        self.figures.paid_twice += max(0, records.paid_twice(self.arena, load) - repeated)
         assert self.figures.paid_twice <= self.figures.lost <= self.figures.in_flight
 
 
@@ -111,6 +125,13 @@ def test_fifty_kills_at_random_moments_lose_and_double_nothing(arena: Arena, say
     figures = Killer(arena, kills=50, questions=60).drill()
     say(str(figures))
     assert figures.kills == 50
+
+
+@pytest.mark.stress
+def test_kills_among_faults_of_every_kind_lose_and_double_nothing(arena: Arena, say: Say) -> None:
+    figures = Killer(arena, kills=15, questions=60, name="faulty", faults=0.1).drill()
+    say(f"with a tenth of the calls faulty: {figures}")
+    assert figures.kills == 15
 
 
 @pytest.mark.stress
@@ -129,6 +150,7 @@ def test_one_kill_half_way_pays_only_for_calls_in_flight_again(arena: Arena, say
     )
     arena.wait_until(load.name, "FINISHED", END_LIMIT_SECONDS)
     records.assert_sound(arena, load)
+    records.bill_is_covered(arena, load)
     twice = records.paid_twice(arena, load)
     assert twice <= in_flight
     say(
