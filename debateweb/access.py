@@ -144,7 +144,10 @@ def redeem_link(token: str, password: str) -> User:
     """
     link = (
         OneTimeLink.objects.filter(
-            token_sha256=_token_hash(token), used_at=None, expires_at__gt=Now()
+            token_sha256=_token_hash(token),
+            used_at=None,
+            expires_at__gt=Now(),
+            user__is_active=True,
         )
         .select_related("user")
         .first()
@@ -165,4 +168,4 @@ def redeem_link(token: str, password: str) -> User:
 
 
 def _token_hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -33,11 +33,13 @@ from runs.models import (
     RunStatus,
 )
 from runs.protocols.digest import canonical_text
+from runs.protocols.presets import with_agents
 from runs.providers.catalog import price_table_version
 from runs.services import starting
 from runs.services.design import ArmDesign, design_arms
 from runs.services.imports import BATCH, batched
 from runs.services.naming import NameTakenError, take_name
+from runs.services.protocols import find_protocol
 from runs.services.sampling import chosen_questions, question_set_for
 
 DEFAULT_DEADLINE_SECONDS = 3600
@@ -65,6 +67,7 @@ def create_experiment(
     existing = Experiment.objects.filter(workspace=workspace, name=spec.name).first()
     if existing is not None:
         if existing.spec_hash == digest(spec_json):
+            _refuse_changed_protocols(existing, spec, folder)
             return existing
         raise NameTakenError(f"experiment {spec.name!r} exists with another specification")
     _refuse(unsupported(spec))
@@ -106,6 +109,22 @@ def create_experiment(
         detail={"spec_hash": experiment.spec_hash, "analysis_hash": experiment.analysis_hash},
     )
     return experiment
+
+
+def _refuse_changed_protocols(existing: Experiment, spec: ExperimentSpec, folder: Path) -> None:
+    """A file keeps its name when it changes, and what is stored does not follow it (S1)."""
+    stored = dict(existing.arms.values_list("name", "protocol__canonical"))
+    for arm in spec.arms:
+        if arm.match is not None or not (folder / arm.protocol).is_file():
+            continue
+        found = find_protocol(workspace=existing.workspace, name=arm.protocol, folder=folder)
+        if arm.agents is not None:
+            found = with_agents(found, arm.agents)
+        if canonical_text(found) != stored[arm.name]:
+            raise NameTakenError(
+                f"experiment {spec.name!r} exists with another protocol of arm {arm.name!r}; "
+                f"{arm.protocol} has changed since: choose another name"
+            )
 
 
 def _refuse(faults: Sequence[str]) -> None:
