@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from typing import get_args
 
 from runs.engine.folding import one_line
-from runs.engine.types import PromptMessage, Question
+from runs.engine.types import AnswerType, PromptMessage, Question
 from runs.protocols.checks import SLOT
 from runs.protocols.spec import Prompts, Protocol
 
@@ -45,8 +46,7 @@ def without_echoes(
 def _instructions(protocol: Protocol) -> Iterator[str]:
     yield from _texts(protocol.prompts)
     yield from (agent.persona for agent in protocol.agents)
-    formats = protocol.prompts.answer_format
-    yield from (formats.number, formats.choice, formats.yesno, formats.text, formats.open)
+    yield from (protocol.answer_format(answer_type) for answer_type in get_args(AnswerType))
 
 
 def _texts(prompts: Prompts) -> Iterator[str]:

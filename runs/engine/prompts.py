@@ -195,7 +195,7 @@ def _common_values(asked: Asked, agent: Agent, marks: Fence) -> dict[str, str]:
         "evidence": _evidence_text(asked, agent, marks),
         "persona": agent.persona,
         "side": agent.side or "",
-        "answer_format": getattr(asked.protocol.prompts.answer_format, asked.question.answer_type),
+        "answer_format": asked.protocol.answer_format(asked.question.answer_type),
         "agreement_intensity": "" if intensity is None else str(intensity),
     }
 

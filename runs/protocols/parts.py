@@ -160,6 +160,18 @@ class AnswerFormats(Part):
     open: Template = "Give your answer on the last line, alone:\nFinal answer: <answer>"
 
 
+_OBJECT = "Answer with one JSON object and nothing else:\n"
+
+#: What fills the slot where replies are JSON and the protocol says nothing of its own.
+JSON_ANSWER_FORMATS = AnswerFormats(
+    number=_OBJECT + '{"answer": "<number>"}',
+    choice=_OBJECT + '{"answer": "<letter>"}',
+    yesno=_OBJECT + '{"answer": "<yes or no>"}',
+    text=_OBJECT + '{"answer": "<answer>"}',
+    open=_OBJECT + '{"answer": "<answer>"}',
+)
+
+
 class Prompts(Part):
     """
     Prompt texts. ``{{name}}`` marks a slot; slots are filled once, never re-read.

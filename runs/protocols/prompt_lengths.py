@@ -42,9 +42,7 @@ class Sizes:
             question_bytes=_bytes(question.text),
             choices_bytes=_bytes(choices_text(question)),
             evidence_bytes=sum(_evidence_bytes(item) for item in evidence),
-            answer_format_bytes=_bytes(
-                getattr(protocol.prompts.answer_format, question.answer_type)
-            ),
+            answer_format_bytes=_bytes(protocol.answer_format(question.answer_type)),
             schema_bytes=len(canonical_bytes(schema)) if schema is not None else 0,
         )
 

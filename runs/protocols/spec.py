@@ -31,6 +31,7 @@ from runs.protocols.decisions import (
     Verifier,
 )
 from runs.protocols.parts import (
+    JSON_ANSWER_FORMATS,
     Agent,
     AgentId,
     AnswerFormats,
@@ -141,6 +142,18 @@ class Protocol(Part):
     stopping: Stopping = Stopping()
     retries: Retries = Retries()
     limits: Limits = Limits()
+
+    def answer_format(self, answer_type: str) -> str:
+        """
+        Return what fills ``{{answer_format}}`` for questions of this type.
+
+        Where replies are JSON and the protocol has no text of its own, the object is described.
+        """
+        formats = self.prompts.answer_format
+        if self.output.format == "json" and formats == AnswerFormats():
+            formats = JSON_ANSWER_FORMATS
+        text: str = getattr(formats, answer_type)
+        return text
 
     @property
     def agent_ids(self) -> tuple[str, ...]:

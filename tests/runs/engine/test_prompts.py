@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runs.engine.errors import UnsupportedProtocolError
+from runs.engine.parsing import parse_reply
 from runs.engine.prompts import (
     NO_MESSAGES,
     Rendered,
@@ -18,7 +19,7 @@ from runs.engine.prompts import (
 )
 from runs.engine.snapshots import snapshot_at
 from runs.engine.templates import unfilled_slots
-from runs.engine.types import Evidence, Question, Snapshot
+from runs.engine.types import AnswerKind, AnswerType, Evidence, Question, Snapshot
 from runs.protocols.spec import Protocol
 from tests.runs.engine.builders import PROMPTS, QUESTION, asked, histories, protocol, snapshot_of
 
@@ -250,3 +251,27 @@ def test_what_is_in_the_read_set_stands_in_the_prompt(case: tuple[Protocol, Snap
         assert found.content_hash == entry.content_hash
         assert found.text[: entry.to_chars] in text or found.answer.raw[: entry.to_chars] in text
     assert all(item.reason in ("total_cap", "no_slot") for item in rendered.read_set.dropped)
+
+
+def test_json_replies_are_asked_for_as_an_object_whose_placeholder_never_parses() -> None:
+    protocol = Protocol.model_validate(
+        {
+            "name": "json",
+            "agents": [{"id": "a"}],
+            "revision_rounds": 0,
+            "prompts": {"initial": "{{question}}\n{{answer_format}}"},
+            "output": {"format": "json"},
+        },
+        strict=False,
+    )
+    for answer_type in get_args(AnswerType):
+        text = protocol.answer_format(answer_type)
+        question = Question(id="q", text="What?", answer_type=answer_type)
+        reply = parse_reply(
+            text.splitlines()[-1].encode(),
+            question=question,
+            protocol=protocol,
+            prompt=(),
+            finish_reason="stop",
+        )
+        assert reply.answer.kind is AnswerKind.INVALID
