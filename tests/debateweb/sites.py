@@ -125,6 +125,10 @@ class Site:
     def is_quiet(self) -> bool:
         return not self.processes()
 
+    def settles(self) -> None:
+        """Fail unless nothing is left; what has let go of its locks may need a moment to exit."""
+        wait_for(self.is_quiet, 2, "left behind")
+
     def clean_up(self) -> None:
         for child in self.children:
             if child.poll() is None:

@@ -68,7 +68,7 @@ def test_the_second_user_joins_and_the_server_outlives_the_first(site: Site) -> 
     assert select_one(data_dir) == (1,)
     assert starts(site) == 1
     second.leave()
-    assert site.is_quiet()  # The last one out waits until the server is gone.
+    site.settles()  # The last one out waits until the server is gone.
 
 
 def test_the_server_outlives_a_first_user_that_is_killed_and_ends_after_the_last(
@@ -86,7 +86,7 @@ def test_commands_that_start_at_the_same_moment_share_one_new_cluster(site: Site
     with ThreadPoolExecutor(3) as pool:
         results = list(pool.map(lambda _: site.run("showmigrations", "sessions"), range(3)))
     assert [result.returncode for result in results] == [0, 0, 0], results
-    assert site.is_quiet()
+    site.settles()
 
 
 def test_a_killed_keeper_takes_the_server_along_and_the_next_user_starts_anew(site: Site) -> None:
@@ -98,7 +98,7 @@ def test_a_killed_keeper_takes_the_server_along_and_the_next_user_starts_anew(si
     assert starts(site) == 2
     user.leave()
     another.leave()
-    assert site.is_quiet()
+    site.settles()
 
 
 def test_the_application_may_neither_truncate_nor_change_the_schema(site: Site) -> None:

@@ -74,7 +74,7 @@ def test_a_second_site_on_the_same_port_is_told_so(running: Running, site: Site)
     line = one_line(site.run("up"))
     assert f"port {first.port}" in line
     assert "DEBATEWEB_PORT" in line
-    assert site.is_quiet()
+    site.settles()
 
 
 def test_a_command_beside_up_uses_its_database_and_leaves_it_running(running: Running) -> None:
@@ -122,7 +122,7 @@ def test_a_killed_parent_leaves_no_orphan_and_the_next_start_recovers(site: Site
     result = site.run("showmigrations", "debateweb")
     assert result.returncode == 0, result.stderr
     assert "[X] 0001_initial" in result.stdout
-    assert site.is_quiet()
+    site.settles()
 
 
 def test_killing_everything_at_once_leaves_a_folder_that_starts_again(site: Site) -> None:
@@ -165,5 +165,5 @@ def test_a_port_that_another_program_has_is_said_before_anything_starts(site: Si
         taken.bind(("127.0.0.1", site.port))
         taken.listen()
         assert f"port {site.port} on 127.0.0.1 is taken" in one_line(site.run("up"))
-    assert site.is_quiet()
+    site.settles()
     assert not (site.data / "postgres").exists()

@@ -52,7 +52,7 @@ def test_a_temporary_worker_is_ready_inside_the_block_and_gone_after_it(site: Si
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout == "inside\n"
-    assert site.is_quiet()
+    site.settles()
 
 
 def test_work_that_ignores_the_request_to_stop_is_killed_in_time(logs: Path) -> None:
