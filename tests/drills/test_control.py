@@ -37,6 +37,30 @@ def made(arena: Arena, load: Load) -> int:
     return records.attempts_by_prompt(arena, load).total()
 
 
+@pytest.mark.parametrize("with_workers", [False, True], ids=["alone", "beside workers"])
+def test_a_command_that_waits_has_its_work_done_by_workers_there_or_its_own(
+    arena: Arena, with_workers: bool
+) -> None:
+    load = Load(f"wait-{with_workers}".lower(), 5, rounds=2)
+    arena.stub.configure()
+    if with_workers:
+        arena.staff()
+    else:
+        arena.dismiss()
+    seen = arena.experiment("run", str(arena.written(load)), "--wait")
+    assert (seen["status"], seen["done"]) == ("FINISHED", load.questions)
+    records.assert_sound(arena, load)
+    pids = {
+        int(worker.rpartition(":")[2])
+        for (worker,) in arena.rows(
+            "SELECT DISTINCT a.worker FROM runs_attempt a" + records.OF_EXPERIMENT, load.name
+        )
+    }
+    if with_workers:
+        assert pids == {arena.workers["rounds"].pid}
+    assert arena.strangers() == {}
+
+
 def test_a_pause_opens_no_further_round_and_what_was_paid_is_there_after_it(
     arena: Arena,
 ) -> None:
@@ -108,38 +132,18 @@ def test_a_restart_of_the_database_costs_at_most_the_calls_in_flight(
     seconds = wait_for(
         lambda: arena.succeeded(load.name) > before, RESUME_LIMIT_SECONDS, "work goes on"
     )
-    say(f"work went on {seconds:.1f} s after the database's return, {in_flight} in flight")
     assert_finished_and_sound(arena, load, paid_twice=in_flight)
-
-
-@pytest.mark.parametrize("with_workers", [False, True], ids=["alone", "beside workers"])
-def test_a_command_that_waits_has_its_work_done_by_workers_there_or_its_own(
-    arena: Arena, with_workers: bool
-) -> None:
-    load = Load(f"wait-{with_workers}".lower(), 5, rounds=2)
-    arena.stub.configure()
-    arena.dismiss()  # Their last signs of life are still there.
-    if with_workers:
-        arena.staff()
-    seen = arena.experiment("run", str(arena.written(load)), "--wait")
-    assert (seen["status"], seen["done"]) == ("FINISHED", load.questions)
-    records.assert_sound(arena, load)
-    pids = {
-        int(worker.rpartition(":")[2])
-        for (worker,) in arena.rows(
-            "SELECT DISTINCT a.worker FROM runs_attempt a" + records.OF_EXPERIMENT, load.name
-        )
-    }
-    if with_workers:
-        assert pids == {arena.workers["rounds"].pid}
-    assert arena.strangers() == {}
+    say(
+        f"work went on {seconds:.1f} s after the database's return; of {in_flight} calls in "
+        f"flight {records.paid_twice(arena, load)} were served twice"
+    )
 
 
 @pytest.mark.stress
 def test_a_command_that_waits_starts_its_worker_again_when_that_is_killed(arena: Arena) -> None:
     load = Load("wait-and-kill", 20)
     arena.stub.configure(latency_seconds=LATENCY_SECONDS)
-    arena.dismiss()
+    arena.dismiss()  # Killed: their last signs of life are still there.
     with arena.start_command("experiment", "run", str(arena.written(load)), "--wait") as child:
         wait_for(lambda: arena.has_experiment(load.name), 30, "the experiment")
         wait_for(lambda: arena.succeeded(load.name) >= load.calls // 3, 60, "a third of the calls")
