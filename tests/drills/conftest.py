@@ -8,6 +8,7 @@ import pytest
 
 from tests.drills.arena import Arena
 
+pytest.register_assert_rewrite("tests.drills.records")  # So that a failure shows its rows.
 MEASURED = pytest.StashKey[list[str]]()
 
 
