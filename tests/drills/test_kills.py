@@ -181,6 +181,43 @@ def test_a_worker_paused_past_its_lease_commits_nothing_and_its_receipts_are_set
     assert held == 0  # Each receipt said what its call had used.
 
 
+@pytest.mark.stress
+def test_workers_paused_at_random_moments_and_woken_among_others_double_nothing(
+    arena: Arena, say: Say
+) -> None:
+    load = Load("pauses", questions=60)
+    dice = random.Random(7)
+    arena.stub.configure(latency_seconds=LATENCY_SECONDS)
+    arena.staff()
+    arena.start(load)
+    wait_for(lambda: arena.succeeded(load.name), RESUME_LIMIT_SECONDS, "a first reply")
+    pauses = 0
+    while pauses < 5 and arena.status(load.name) == "RUNNING":
+        time.sleep(dice.uniform(0.0, 0.5))
+        paused = arena.pause("rounds")
+        pauses += 1
+        before = arena.succeeded(load.name)
+        arena.hire("rounds")
+        wait_for(
+            lambda before=before: arena.succeeded(load.name) > before,  # type: ignore[misc]
+            RESUME_LIMIT_SECONDS,
+            "work resumes",
+        )
+        paused.send_signal(signal.SIGCONT)
+    arena.wait_until(load.name, "FINISHED", END_LIMIT_SECONDS)
+    assert pauses >= 3
+    wait_for(lambda: not records.open_attempts(arena, load), 15, "late receipts")
+    time.sleep(3.0)  # A woken worker listens for receipts for 2 s.
+    records.assert_sound(arena, load)
+    records.bill_is_covered(arena, load)
+    twice, lost = records.paid_twice(arena, load), records.lost_attempts(arena, load)
+    assert twice <= lost
+    say(
+        f"{pauses} pauses past the lease: {lost} calls taken over, {twice} served twice, "
+        f"{_late(arena, load)} receipts came late and were settled"
+    )
+
+
 def _what_was_decided(arena: Arena, load: Load) -> list[list[tuple[object, ...]]]:
     tables = ("runs_commit", "runs_state", "runs_verdict", "runs_aggregate", "runs_message")
     return [
