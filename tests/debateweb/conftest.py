@@ -13,3 +13,12 @@ from tests.debateweb.sites import Site, new_site
 def site() -> Iterator[Site]:
     with new_site() as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def shared_site() -> Iterator[Site]:
+    """A site with something in it, for tests that change nothing."""
+    with new_site() as made:
+        done = made.run("demo")
+        assert done.returncode == 0, done.stderr
+        yield made

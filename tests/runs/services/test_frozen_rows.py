@@ -24,6 +24,7 @@ from runs.models import (
 )
 from runs.services.imports import import_debates
 from tests.runs import factories
+from tests.runs.scripted import ScriptedGateway
 
 pytestmark = pytest.mark.django_db
 
@@ -100,7 +101,7 @@ def _table_of(name: str) -> type[models.Model]:
     return next(m for m in apps.get_models(include_auto_created=True) if m._meta.db_table == name)
 
 
-def _refused(sql: str, *params: object) -> None:
+def _refused(sql: str, *params: int) -> None:
     with pytest.raises(DatabaseError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(sql, params)
 
@@ -154,7 +155,7 @@ def test_the_refusal_says_which_rule(everything: Experiment) -> None:
 )
 def test_what_binds_a_run_cannot_be_changed(tmp_path: Path, change: str) -> None:
     (run,) = factories.begin(factories.experiment(tmp_path))
-    factories.execute(run, factories.ScriptedGateway())
+    factories.execute(run, ScriptedGateway())
     _refused(f"UPDATE runs_run SET {change} WHERE id = %s", run.pk)
     assert Run.objects.filter(pk=run.pk).update(rung_at=None) == 1
 

@@ -11,7 +11,7 @@ import pytest
 from django.db import transaction
 
 from debateweb.models import AuditEvent, Workspace
-from runs.importers.faults import ImportFaults
+from runs.importers.faults import Fault, ImportFaults
 from runs.importers.records import QuestionRecord
 from runs.importers.registry import read_questions
 from runs.models import Debate, DebateSet, Name, Question, QuestionSet
@@ -112,7 +112,7 @@ def test_debates_come_with_their_questions_once(home: Workspace) -> None:
 def test_an_import_that_breaks_midway_in_debates_writes_nothing(home: Workspace) -> None:
     def broken() -> Iterator[object]:
         yield a_debate()
-        raise ImportFaults(["log.jsonl:2: rounds: is missing"])
+        raise ImportFaults((Fault("log.jsonl", 2, "rounds", "is missing"),))
 
     with pytest.raises(ImportFaults):
         import_debates(workspace=home, name="log", format_name="jsonl", records=broken())  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from runs.leases import LeaseKeeper, Signal
 from runs.models import Attempt, AttemptOutcome, Epoch, Run, State, Verdict
 from runs.providers import endings
 from runs.providers.endings import failed
-from runs.services import ledger, rounds
+from runs.services import experiments, ledger, rounds
 from runs.services.ledger import LeaseLostError
 from runs.services.rounds import CommitDraft, claim, due_again, open_epoch, release, renew
 from runs.services.sweep import sweep
@@ -182,7 +182,7 @@ def test_a_run_that_ends_without_its_lost_round_holds_what_was_in_flight(
     (run,) = factories.begin(made)
     dies(run, dies_after(1))
     if end == "cancelled":
-        factories.experiments.cancel(experiment=made)
+        experiments.cancel(experiment=made)
     else:
         with connection.cursor() as cursor:
             cursor.execute("UPDATE runs_run SET deadline_at = clock_timestamp()")
@@ -345,7 +345,7 @@ def test_a_round_told_of_a_cancellation_gives_its_calls_up_and_holds_them(tmp_pa
         def submit(self, *args: Any, **kwargs: Any) -> Call:
             call = super().submit(*args, **kwargs)
             if len(self.calls) == 3:
-                factories.experiments.cancel(experiment=made)
+                experiments.cancel(experiment=made)
                 call.results.put(Signal.CANCELLED)
             return call
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from runs.importers.records import AgentRecord, DebateRecord, TurnRecord
 from runs.models import (
     Attempt,
     AttemptOutcome,
@@ -26,10 +29,14 @@ from runs.models import (
 from runs.providers import endings
 from runs.providers.base import ProviderReply
 from runs.providers.endings import failed
+from runs.providers.gateway import Gateway
 from runs.providers.simulated import SimulatedProvider, parse_spec
+from runs.services.imports import import_debates
 from tests.runs import factories
 from tests.runs.checks import assert_balanced, assert_verified, content_of
 from tests.runs.scripted import Call, ScriptedGateway, replied, said
+
+Held = list[tuple[Call, ProviderReply]]
 
 pytestmark = pytest.mark.django_db
 
@@ -55,6 +62,16 @@ def test_three_agents_and_two_revisions_leave_every_record_and_agree_with_their_
     assert_balanced()
 
 
+@dataclass(frozen=True)
+class Reordered:
+    """Deliver the replies of a round in this order."""
+
+    order: tuple[int, ...]
+
+    def __call__(self, held: Held) -> Held:
+        return [held[place] for place in self.order]
+
+
 def test_every_order_of_completion_and_double_deliveries_give_the_same_bytes(
     tmp_path: Path,
 ) -> None:
@@ -64,9 +81,7 @@ def test_every_order_of_completion_and_double_deliveries_give_the_same_bytes(
     found = []
     for order in permutations(range(3)):
         for twice in (False, True):
-            gateway = ScriptedGateway(
-                script, hold=lambda held, o=order: [held[i] for i in o], twice=twice
-            )
+            gateway = ScriptedGateway(script, hold=Reordered(order), twice=twice)
             made = factories.finish(factories.experiment(tmp_path), gateway)
             found.append(content_of(one_run(made)))
             assert one_run(made).account.settled_output_tokens == 9 * 20
@@ -414,3 +429,78 @@ def test_a_model_that_changes_its_name_within_a_run_raises_a_flag(tmp_path: Path
     assert one_run(made).model_changed
     same = factories.finish(factories.experiment(tmp_path))
     assert not one_run(same).model_changed
+
+
+def test_claims_confidence_and_change_are_stored_as_the_model_gave_them(tmp_path: Path) -> None:
+    body = {
+        "answer": "2",
+        "confidence": 0.7,
+        "claims": [{"claim_id": "c1", "text": "One and one make two."}],
+        "change": {"kind": "retain", "claim_id": "c1", "text": "It still holds."},
+    }
+    output = {"format": "json", "claims": True, "confidence": True, "change_reason": True}
+    made = factories.finish(
+        factories.experiment(tmp_path, protocol={"output": output}),
+        ScriptedGateway(lambda _call: replied(json.dumps(body))),
+    )
+    state = State.objects.get(agent_id="a", round=1)
+    assert state.confidence == "0.7"
+    assert dict(state.change)["kind"] == "retain"
+    claim = state.claim_rows.get()
+    assert (claim.claim_id, claim.text) == ("c1", "One and one make two.")
+    assert len(claim.claim_hash) == 64
+    assert_verified(made)
+
+
+def test_the_real_gateway_carries_simulated_agents_through_whole_debates(tmp_path: Path) -> None:
+    gateway = Gateway()
+    try:
+        made = factories.experiment(tmp_path, question_count=3, model=factories.SIMULATED)
+        factories.finish(made, gateway)
+    finally:
+        gateway.close()
+    assert set(made.runs.values_list("stop_reason", flat=True)) == {"round_limit"}
+    assert AttemptOutcome.objects.filter(status="SUCCEEDED").count() == 27
+    assert_verified(made)
+    assert_balanced()
+
+
+def test_a_recorded_debate_gives_its_replies_again_through_the_engine(tmp_path: Path) -> None:
+    home = factories.workspace()
+    turns = (("2", "3", "2"), ("2", "2", "2"))
+    debate = DebateRecord(
+        debate_id="d1",
+        question=factories.questions(1)[0],
+        protocol="du",
+        agents=tuple(AgentRecord(agent_id=name, model="m") for name in "xyz"),
+        rounds=tuple(
+            tuple(
+                TurnRecord(agent_id=name, answer=None, text=f"So it is \\boxed{{{answer}}}")
+                for name, answer in zip("xyz", answers, strict=True)
+            )
+            for answers in turns
+        ),
+    )
+    import_debates(workspace=home, name="log", format_name="jsonl", records=[debate])
+    gateway = Gateway()
+    try:
+        made = factories.experiment(
+            tmp_path,
+            in_workspace=home,
+            questions="log",
+            arms=[
+                {
+                    "name": "again",
+                    "protocol": "du_2023",
+                    "models": {"default": "recorded:log"},
+                }
+            ],
+        )
+        factories.finish(made, gateway)
+    finally:
+        gateway.close()
+    answers = State.objects.order_by("round", "agent_id").values_list("answer_value", flat=True)
+    assert list(answers) == [*turns[0], *turns[1]]
+    assert made.arms.get().marked == "recorded"
+    assert one_run(made).account.settled_microusd == 0
+    assert_verified(made)
