@@ -33,6 +33,17 @@ def assert_finished_and_sound(arena: Arena, load: Load, *, paid_twice: int) -> N
     assert records.paid_twice(arena, load) <= paid_twice
 
 
+def quiet(arena: Arena, load: Load) -> int:
+    """Return the number of calls made when the rounds under way at a pause have ended."""
+    wait_for(lambda: not records.open_attempts(arena, load), QUIET_LIMIT_SECONDS, "quiet")
+    time.sleep(0.5)  # A commit that was under way has ended by now.
+    calls = made(arena, load)
+    assert load.calls // 6 <= calls < load.calls
+    time.sleep(1.0)
+    assert made(arena, load) == calls
+    return calls
+
+
 def made(arena: Arena, load: Load) -> int:
     return records.attempts_by_prompt(arena, load).total()
 
@@ -61,17 +72,15 @@ def test_a_command_that_waits_has_its_work_done_by_workers_there_or_its_own(
     assert arena.strangers() == {}
 
 
+@pytest.mark.stress
 def test_a_pause_opens_no_further_round_and_what_was_paid_is_there_after_it(
     arena: Arena,
 ) -> None:
     load = Load("pause", 20)
     under_way(arena, load)
     assert arena.experiment("pause", load.name)["status"] == "PAUSED"
-    wait_for(lambda: not records.open_attempts(arena, load), QUIET_LIMIT_SECONDS, "quiet")
-    time.sleep(0.5)  # A commit that was under way has ended by now.
-    calls = made(arena, load)
-    assert load.calls // 6 <= calls < load.calls
-    time.sleep(4.0)  # Longer than a sweep.
+    calls = quiet(arena, load)
+    time.sleep(10.0)  # Longer than the sweep waits before it rings again.
     assert made(arena, load) == calls
     arena.experiment("resume", load.name)
     assert_finished_and_sound(arena, load, paid_twice=0)
@@ -89,9 +98,13 @@ def test_a_worker_that_dies_in_a_pause_is_made_up_for_after_it(arena: Arena) -> 
     assert_finished_and_sound(arena, load, paid_twice=in_flight)
 
 
-def test_a_cancelled_experiment_ends_at_once_with_every_run_accounted_for(arena: Arena) -> None:
+def test_paused_then_resumed_then_cancelled_every_run_is_accounted_for(arena: Arena) -> None:
     load = Load("cancel", 40)
     under_way(arena, load)
+    assert arena.experiment("pause", load.name)["status"] == "PAUSED"
+    calls = quiet(arena, load)
+    assert arena.experiment("resume", load.name)["status"] == "RUNNING"
+    wait_for(lambda: made(arena, load) > calls, RESUME_LIMIT_SECONDS, "it goes on")
     assert arena.experiment("cancel", load.name)["status"] == "CANCELLED"
     wait_for(
         lambda: arena.experiment("status", load.name)["running"] == 0,
@@ -99,9 +112,10 @@ def test_a_cancelled_experiment_ends_at_once_with_every_run_accounted_for(arena:
         "all runs end",
     )
     records.assert_sound(arena, load)
+    records.bill_is_covered(arena, load)
     seen = arena.experiment("status", load.name)
     assert seen["done"] == load.questions
-    assert seen["arms"]["debate"]["stops"]["cancelled"] > load.questions // 2
+    assert seen["arms"]["debate"]["stops"]["cancelled"] > 0
     assert records.paid_twice(arena, load) == 0
     assert made(arena, load) < load.calls
 
