@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 
+from django.db import DatabaseError
+
 from runs.engine.finish import final_outcome
 from runs.engine.snapshots import snapshot_at
-from runs.engine.types import Stop, StopReason
+from runs.engine.types import Answer, AnswerKind, Outcome, Stop, StopReason
 from runs.queries import arm_context, question_by_id, snapshot_of_run
 from runs.services import finish, rounds, starting
 from runs.services.rounds import CommitDraft, Lease
 
 logger = logging.getLogger(__name__)
+
+UNRESOLVED = "unresolved"
 
 
 def after_crash(lease: Lease) -> None:
@@ -34,22 +38,46 @@ def after_crash(lease: Lease) -> None:
 
 
 def _error(lease: Lease, crashes: int) -> CommitDraft:
-    protocol = arm_context(lease.arm_id).protocol
-    last = snapshot_of_run(run_id=lease.run_id, t=lease.t, agent_ids=protocol.agent_ids)
     stop = Stop(StopReason.ERROR, {"t": lease.t, "crashes": crashes})
+    try:
+        snapshot_hash, outcome = _aggregated(lease, stop)
+    except DatabaseError:
+        raise
+    except Exception:  # Whatever happens ends in a result (S14), though aggregation breaks too.
+        logger.exception("run %s: its records could not be aggregated", lease.run_id)
+        snapshot_hash, outcome = lease.snapshot_hash, _bare(lease)
     return CommitDraft(
         next_round=lease.t,
-        snapshot_hash=last.snapshot_hash,
+        snapshot_hash=snapshot_hash,
         active=lease.active or (),
         closes_epoch=False,
         stop=stop,
-        outcome=final_outcome(
-            protocol=protocol,
-            question=question_by_id(lease.question_id),
-            zero=snapshot_at(last, 1) if lease.t > 0 else last,
-            last=last,
-            stop=stop,
-            t=max(lease.t - 1, 0),
-            run_seed=lease.seed,
-        ),
+        outcome=outcome,
+    )
+
+
+def _aggregated(lease: Lease, stop: Stop) -> tuple[str, Outcome]:
+    """Return the newest snapshot's hash and the result over what was admitted."""
+    protocol = arm_context(lease.arm_id).protocol
+    last = snapshot_of_run(run_id=lease.run_id, t=lease.t, agent_ids=protocol.agent_ids)
+    outcome = final_outcome(
+        protocol=protocol,
+        question=question_by_id(lease.question_id),
+        zero=snapshot_at(last, 1) if lease.t > 0 else last,
+        last=last,
+        stop=stop,
+        t=max(lease.t - 1, 0),
+        run_seed=lease.seed,
+    )
+    return last.snapshot_hash, outcome
+
+
+def _bare(lease: Lease) -> Outcome:
+    return Outcome(
+        t=max(lease.t - 1, 0),
+        aggregator=UNRESOLVED,
+        answer=Answer(raw="", kind=AnswerKind.ABSTAIN, reason=UNRESOLVED),
+        counts=(),
+        unresolved=True,
+        open_issues=("the run stopped: error", "its records could not be aggregated"),
     )

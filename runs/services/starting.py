@@ -18,6 +18,7 @@ from debateweb.audit import record
 from runs.dispatch import ring
 from runs.engine.branching import branch_commit
 from runs.engine.draws import Draws
+from runs.engine.errors import InconsistentInputError
 from runs.engine.finish import final_outcome
 from runs.engine.ledger import Amount
 from runs.engine.snapshots import initial_snapshot
@@ -211,7 +212,12 @@ def _branch(run: Run) -> bool:
     context = arm_context(run.arm_id)
     protocol = context.protocol
     rows = [row for row in states_of_run(run.branch_source_id or 0) if row.round == 0]
-    done = branch_commit(protocol=protocol, states=[engine_state(row) for row in rows])
+    try:
+        done = branch_commit(protocol=protocol, states=[engine_state(row) for row in rows])
+    except InconsistentInputError as exc:  # It would break again, and every start with it.
+        stop = Stop(StopReason.ERROR, {"t": 0, "detail": str(exc)})
+        finish.commit_and_close(_lease(run), _unstarted(run, stop))
+        return False
     draws = Draws(run.seed, run.question_hash)
     draft = CommitDraft(
         next_round=1,

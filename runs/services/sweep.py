@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+
+from django.db import DatabaseError
+
 from runs.dispatch import ring
 from runs.models import Experiment, ExperimentStatus, Run, RunStatus
 from runs.services import rounds, starting
+
+logger = logging.getLogger(__name__)
 
 #: Rings of one sweep; the next one follows seconds later.
 MOST_RINGS = 200
@@ -17,10 +23,21 @@ def sweep() -> int:
         ring(run_id, t)
     count = len(due)
     for experiment_id in _unfinished():
-        for run_id, t in starting.start_runs(experiment_id=experiment_id):
+        for run_id, t in _started(experiment_id):
             ring(run_id, t)
             count += 1
     return count
+
+
+def _started(experiment_id: int) -> list[tuple[int, int]]:
+    """One experiment that breaks in our own code keeps no other one waiting."""
+    try:
+        return starting.start_runs(experiment_id=experiment_id)
+    except DatabaseError:
+        raise
+    except Exception:
+        logger.exception("experiment %s: its runs could not be started", experiment_id)
+        return []
 
 
 def _unfinished() -> list[int]:
