@@ -11,6 +11,8 @@ from debateweb.errors import InputError
 _ABSENT = object()
 MAX_VALUE_CHARS = 80
 _NAMING = ("metric", "agg", "round", "by")
+#: Addresses of a figure's rows: they hold the report's name and say nothing about the figure.
+_ADDRESS = "rows"
 
 
 def load_report(text: str, source: str) -> dict[str, Any]:
@@ -28,6 +30,8 @@ def differences(a: object, b: object, path: str = "") -> Iterator[str]:
     """Yield a line for every place where two JSON values differ, in the order of the first."""
     if isinstance(a, dict) and isinstance(b, dict):
         for key in dict.fromkeys([*a, *b]):
+            if key == _ADDRESS and "metric" in a:
+                continue
             inner = f"{path}.{key}" if path else str(key)
             yield from differences(a.get(key, _ABSENT), b.get(key, _ABSENT), inner)
     elif isinstance(a, list) and isinstance(b, list):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.db import IntegrityError, transaction
 
-from debateweb.errors import StateError
+from debateweb.errors import InputError, StateError
 from debateweb.models import Workspace
 from runs.models import Kind, Name
+
+MAX_NAME_CHARS = 100
 
 
 class NameTakenError(StateError):
@@ -16,7 +18,11 @@ class NameTakenError(StateError):
 
 
 def take_name(*, workspace: Workspace, name: str, kind: Kind) -> None:
-    """Take a name for a new thing. Raises NameTakenError where anything has it."""
+    """
+    Take a name for a new thing. Raises NameTakenError where anything has it, InputError where it
+    cannot stand in files, addresses and lines of output.
+    """
+    _check_writable(name)
     try:
         with transaction.atomic():  # A savepoint: the caller's transaction survives the refusal.
             Name.objects.create(workspace=workspace, name=name, kind=kind)
@@ -33,3 +39,12 @@ def kind_of(*, workspace: Workspace, name: str) -> Kind | None:
         Name.objects.filter(workspace=workspace, name=name).values_list("kind", flat=True).first()
     )
     return Kind(kind) if kind is not None else None
+
+
+def _check_writable(name: str) -> None:
+    if not name or len(name) > MAX_NAME_CHARS:
+        raise InputError(f"a name has 1 to {MAX_NAME_CHARS} characters, this one {len(name)}")
+    if not name.isprintable() or name != name.strip() or "/" in name:
+        raise InputError(
+            f"the name {name!r} may hold no slash, no control character and no space at an end"
+        )

@@ -175,5 +175,11 @@ def test_one_figure_more_does_not_shift_the_others() -> None:
     assert list(differences(one, one[1:])) == ['[x]: {"metric": "x", "value": 1} → absent']
 
 
+def test_a_figure_does_not_differ_by_the_address_of_its_rows() -> None:
+    figures = [[{"metric": "x", "value": 1, "rows": f"/api/{name}/rows"}] for name in ("a", "b")]
+    assert list(differences(*figures)) == []
+    assert list(differences({"rows": 1}, {"rows": 2})) == ["rows: 1 → 2"]
+
+
 def test_true_is_not_one() -> None:
     assert list(differences({"a": True}, {"a": 1})) == ["a: true → 1"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.db import transaction
 
+from debateweb.errors import InputError
 from debateweb.models import AuditEvent, Workspace
 from runs.importers.faults import Fault, ImportFaults
 from runs.importers.records import QuestionRecord
@@ -91,6 +92,19 @@ def test_a_name_stands_for_one_thing_across_kinds(home: Workspace, tmp_path: Pat
         import_as(home, "log", factories.questions(2))
     with pytest.raises(NameTakenError, match="'log'"):
         factories.experiment(tmp_path, in_workspace=home, name="log")
+
+
+@pytest.mark.parametrize("name", ["", "x" * 101, " set", "set\n", "a/b", "../set", "a\u202eb"])
+def test_a_name_that_cannot_be_written_elsewhere_is_refused(home: Workspace, name: str) -> None:
+    with pytest.raises(InputError, match="name"):
+        import_as(home, name, factories.questions(1))
+    with pytest.raises(InputError, match="name"):
+        import_debates(workspace=home, name=name, format_name="jsonl", records=[a_debate()])
+    assert not Name.objects.exists()
+
+
+def test_a_name_may_be_of_any_language(home: Workspace) -> None:
+    assert import_as(home, "Frågor 1, ä=b", factories.questions(1)).added
 
 
 def test_another_workspace_has_names_of_its_own(home: Workspace) -> None:
