@@ -7,6 +7,7 @@ never a queue of thousands. A run that ends lets the next one start.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -39,11 +40,11 @@ ENDED_AT_ONCE = 500
 
 _PICK = """
 SELECT r.id FROM runs_run r
-LEFT JOIN runs_run source ON source.id = r.branch_source_id
 WHERE r.experiment_id = %(experiment)s AND r.status = 'PENDING'
   AND (r.in_stage OR %(past_stage)s)
   -- A branch starts from stored initial answers: they have to be there.
-  AND (source.id IS NULL OR source.next_round > 0 OR source.status = 'DONE')
+  AND coalesce((SELECT source.next_round > 0 OR source.status = 'DONE'
+                FROM runs_run source WHERE source.id = r.branch_source_id), true)
 ORDER BY r.position LIMIT %(most)s
 FOR NO KEY UPDATE OF r
 """
@@ -51,9 +52,8 @@ FOR NO KEY UPDATE OF r
 # Pending runs may be many and are not counted: the index tells whether there is one.
 _COUNT = """
 SELECT (SELECT count(*) FROM runs_run WHERE experiment_id = %(experiment)s AND status = 'RUNNING'),
-    EXISTS (SELECT 1 FROM runs_run WHERE experiment_id = %(experiment)s AND status = 'PENDING'),
-    EXISTS (SELECT 1 FROM runs_run
-            WHERE experiment_id = %(experiment)s AND status = 'PENDING' AND in_stage)
+    (SELECT position FROM runs_run WHERE experiment_id = %(experiment)s AND status = 'PENDING'
+     ORDER BY position LIMIT 1) IS NOT NULL
 """
 
 
@@ -75,7 +75,6 @@ class _Step:
 class _Counts:
     running: int
     any_pending: bool
-    any_pending_in_stage: bool
 
 
 def start_runs(*, experiment_id: int) -> list[tuple[int, int]]:
@@ -131,7 +130,7 @@ def _counts(experiment_id: int) -> _Counts:
 
 
 def _due(experiment: Experiment, *, most: int) -> list[Run]:
-    past_stage = experiment.stage_questions is None or experiment.stage_confirmed_at is not None
+    past_stage = _is_past_stage(experiment)
     with connection.cursor() as cursor:
         cursor.execute(_PICK, {"experiment": experiment.pk, "most": most, "past_stage": past_stage})
         ids = [row[0] for row in cursor.fetchall()]
@@ -238,9 +237,18 @@ def _settle_down(experiment: Experiment, counts: _Counts) -> bool:
     """Nothing runs: finish, or ask for confirmation; True where it goes on without asking."""
     if not counts.any_pending:
         _move(experiment, ExperimentStatus.FINISHED, "experiment.finish", ended_at=Now())
-    elif not counts.any_pending_in_stage and experiment.stage_confirmed_at is None:
+    elif not _is_past_stage(experiment) and not _is_stage_under_way(experiment):
         return _end_stage(experiment)
     return False
+
+
+def _is_past_stage(experiment: Experiment) -> bool:
+    return experiment.stage_questions is None or experiment.stage_confirmed_at is not None
+
+
+def _is_stage_under_way(experiment: Experiment) -> bool:
+    pending = Run.objects.filter(experiment=experiment, status=RunStatus.PENDING)
+    return pending.filter(in_stage=True).exists()
 
 
 def _end_stage(experiment: Experiment) -> bool:
@@ -283,10 +291,9 @@ def _end_some(experiment_id: int, reason: StopReason) -> int:
     )
     stop = Stop(reason, {"t": 0})
     empty = initial_snapshot()
-    Aggregate.objects.bulk_create(
-        Aggregate(run=run, ordinal=0, **rounds.outcome_row(_final(run, empty, stop)))
-        for run in runs
-    )
+    # Where nothing was admitted, the fallback is the same for all runs of an arm.
+    rows = {run.arm_id: rounds.outcome_row(_final(run, empty, stop)) for run in _one_an_arm(runs)}
+    Aggregate.objects.bulk_create(Aggregate(run=run, ordinal=0, **rows[run.arm_id]) for run in runs)
     Run.objects.filter(pk__in=[run.pk for run in runs]).update(
         status=RunStatus.DONE,
         active=[],
@@ -295,6 +302,10 @@ def _end_some(experiment_id: int, reason: StopReason) -> int:
         ended_at=Now(),
     )
     return len(runs)
+
+
+def _one_an_arm(runs: Iterable[Run]) -> Iterable[Run]:
+    return {run.arm_id: run for run in runs}.values()
 
 
 def _move(experiment: Experiment, status: ExperimentStatus, act: str, **values: Any) -> None:
