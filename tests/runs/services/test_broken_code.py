@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from runs.models import Run
+from runs.models import Attempt, AttemptOutcome, Run
 from runs.services import experiments, starting
 from runs.services.sweep import sweep
 from tests.runs import factories
@@ -20,6 +20,41 @@ pytestmark = pytest.mark.django_db
 
 def broken(*_: Any, **__: Any) -> None:
     raise ZeroDivisionError
+
+
+def test_a_round_that_breaks_in_our_own_code_three_times_ends_the_run_with_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = factories.experiment(tmp_path)
+    (run,) = factories.begin(made)
+    gateway = ScriptedGateway()
+    factories.execute(run, gateway)
+    with monkeypatch.context() as patched:
+        patched.setattr("runs.execution.commit_round", broken)
+        seen = [factories.execute(run, gateway).crashes for _ in range(3)]
+    assert seen[:2] == [1, 2]
+    assert (run.status, run.stop_reason) == ("DONE", "error")
+    assert run.stop_observables == {"t": 1, "crashes": 3}
+    assert run.aggregates.get().answer_value == "2", "what round 0 admitted still counts"
+    assert len(gateway.calls) == 6, "results that are in are not asked for again"
+    made.refresh_from_db()
+    assert made.status == "FINISHED"
+    assert_balanced()
+
+
+def test_calls_in_flight_when_our_own_code_breaks_for_good_stay_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = factories.experiment(tmp_path)
+    (run,) = factories.begin(made)
+    monkeypatch.setattr("runs.execution.CallDesk.collect", broken)
+    for _ in range(3):
+        factories.execute(run, ScriptedGateway(lambda _call: None))
+    assert (run.status, run.stop_reason) == ("DONE", "error")
+    assert AttemptOutcome.objects.filter(error_class="lost_worker").count() == 9
+    reserved = sum(Attempt.objects.values_list("reserved_output_tokens", flat=True))
+    assert run.account.held_output_tokens == reserved
+    assert_balanced()
 
 
 def test_a_run_whose_aggregation_breaks_too_still_ends_with_a_result(
