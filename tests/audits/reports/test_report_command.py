@@ -176,8 +176,10 @@ def test_one_figure_more_does_not_shift_the_others() -> None:
 
 
 def test_a_figure_does_not_differ_by_the_address_of_its_rows() -> None:
-    figures = [[{"metric": "x", "value": 1, "rows": f"/api/{name}/rows"}] for name in ("a", "b")]
-    assert list(differences(*figures)) == []
+    first, other = (
+        [{"metric": "x", "value": 1, "rows": f"/api/{name}/rows"}] for name in ("a", "b")
+    )
+    assert list(differences(first, other)) == []
     assert list(differences({"rows": 1}, {"rows": 2})) == ["rows: 1 → 2"]
 
 
