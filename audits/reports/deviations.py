@@ -91,6 +91,15 @@ def failed_replies(condition: str, runs: Sequence[RunRow]) -> Iterator[Deviation
             share = f"{100 * n / asked:.1f} %"
             text = f"{n} of {asked} answers asked for were {status} ({share})"
             yield _said("not_admitted", text, condition, n) | {"status": status}
+    yield from _unasked(condition, runs)
+
+
+def _unasked(condition: str, runs: Sequence[RunRow]) -> Iterator[Deviation]:
+    """Say how many answers were never asked for: they count as wrong where nothing was there."""
+    unasked = sum(state.status == "SKIPPED_BUDGET" for run in runs for state in run.states)
+    if unasked:
+        text = f"{unasked} answers were not asked for: the budget of their runs was too small"
+        yield _said("skipped_budget", text, condition, unasked)
 
 
 def _said(code: str, text: str, arm: str | None = None, count: int | None = None) -> Deviation:

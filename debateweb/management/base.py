@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import json
 import os
 import sys
@@ -40,6 +41,8 @@ DJANGO_OPTIONS = frozenset(
         "skip_checks",
     ]
 )
+#: What a disk says that takes no more.
+FULL = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it.
 
 
@@ -102,6 +105,10 @@ class Command(BaseCommand):
         except OperationalError as exc:
             self._fail(f"the database cannot be used: {_first_line(exc)}", EXIT_BAD)
         except Exception as exc:  # noqa: BLE001  # The last net: people get no traceback.
+            if isinstance(exc, OSError) and exc.errno in FULL:
+                self._fail(
+                    f"cannot write to {exc.filename or 'the output'}: {exc.strerror}", EXIT_BAD
+                )
             self._fail(f"unexpected {type(exc).__name__}; details in {_keep(exc)}", EXIT_BAD)
 
     def emit(self, data: object, text: str) -> None:

@@ -64,12 +64,9 @@ def create_experiment(
     question set of a file neither.
     """
     spec_json = asdict(spec)
-    existing = Experiment.objects.filter(workspace=workspace, name=spec.name).first()
+    existing = _made_before(workspace, spec, folder)
     if existing is not None:
-        if existing.spec_hash == digest(spec_json):
-            _refuse_changed_protocols(existing, spec, folder)
-            return existing
-        raise NameTakenError(f"experiment {spec.name!r} exists with another specification")
+        return existing
     _refuse(unsupported(spec))
     question_set = question_set_for(workspace=workspace, spec=spec, folder=folder, actor=actor)
     questions = chosen_questions(spec, question_set)
@@ -81,7 +78,13 @@ def create_experiment(
         folder=folder,
         environ=environ,
     )
-    take_name(workspace=workspace, name=spec.name, kind=Kind.EXPERIMENT)
+    try:
+        take_name(workspace=workspace, name=spec.name, kind=Kind.EXPERIMENT)
+    except NameTakenError:
+        existing = _made_before(workspace, spec, folder)
+        if existing is None:
+            raise
+        return existing  # Somebody made the same at this moment.
     experiment = Experiment.objects.create(
         workspace=workspace,
         name=spec.name,
@@ -109,6 +112,17 @@ def create_experiment(
         detail={"spec_hash": experiment.spec_hash, "analysis_hash": experiment.analysis_hash},
     )
     return experiment
+
+
+def _made_before(workspace: Workspace, spec: ExperimentSpec, folder: Path) -> Experiment | None:
+    """Return the experiment of this name, None where there is none; another one is refused."""
+    existing = Experiment.objects.filter(workspace=workspace, name=spec.name).first()
+    if existing is None:
+        return None
+    if existing.spec_hash != digest(asdict(spec)):
+        raise NameTakenError(f"experiment {spec.name!r} exists with another specification")
+    _refuse_changed_protocols(existing, spec, folder)
+    return existing
 
 
 def _refuse_changed_protocols(existing: Experiment, spec: ExperimentSpec, folder: Path) -> None:

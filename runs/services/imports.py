@@ -57,7 +57,11 @@ def import_questions(
     stored = QuestionSet.objects.filter(workspace=workspace, name=name).first()
     if stored is not None or kind_of(workspace=workspace, name=name) is not None:
         return _same_questions(stored, name, records)
-    take_name(workspace=workspace, name=name, kind=Kind.QUESTIONS)
+    try:
+        take_name(workspace=workspace, name=name, kind=Kind.QUESTIONS)
+    except NameTakenError:  # By somebody who imports at this moment; perhaps the same.
+        stored = QuestionSet.objects.filter(workspace=workspace, name=name).first()
+        return _same_questions(stored, name, records)
     question_set, total = _write_questions(workspace, name, format_name, records, actor)
     record_act(
         act="questions.import",
@@ -141,7 +145,13 @@ def import_debates(
     found = _hash(record_hash(r) for r in spooled)
     if stored is not None and stored.content_hash == found:
         return Imported(name, stored.size, found, added=False)
-    take_name(workspace=workspace, name=name, kind=Kind.DEBATES)
+    try:
+        take_name(workspace=workspace, name=name, kind=Kind.DEBATES)
+    except NameTakenError:  # By somebody who imports at this moment; perhaps the same.
+        stored = DebateSet.objects.filter(workspace=workspace, name=name).first()
+        if stored is None or stored.content_hash != found:
+            raise
+        return Imported(name, stored.size, found, added=False)
     questions = {r.question.id: r.question for r in spooled}
     question_set, _ = _write_questions(workspace, name, format_name, questions.values(), actor)
     debate_set = DebateSet.objects.create(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 from pathlib import Path
@@ -51,6 +52,8 @@ def run(*words: str, what: Exception | None = None) -> tuple[int, Sample]:
         (CommandError("wrong"), 2, "wrong"),
         (OperationalError("server closed\nsecond line"), 2, "cannot be used: server closed"),
         (InputError("no key sk-abcdefgh12345678 here"), 2, "no key [secret] here"),
+        (OSError(errno.ENOSPC, "No space left", "r.json"), 2, "cannot write to r.json: No space"),
+        (OSError(errno.ENOSPC, "No space left"), 2, "cannot write to the output: No space"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )

@@ -14,7 +14,7 @@ from django.core.management.base import CommandParser
 
 from audits.stage import Stage, stage_of
 from debateweb.access import command_workspace
-from debateweb.errors import InputError, NegativeAnswer
+from debateweb.errors import InputError, NegativeAnswer, StateError
 from debateweb.management.actions import Actions
 from debateweb.management.base import Command as DebatewebCommand
 from debateweb.models import Workspace
@@ -81,7 +81,7 @@ class Command(DebatewebCommand):
         experiment = _made(workspace, source)
         with temporary_worker() if wait else nullcontext(None) as look_after_workers:
             if experiment.status == ExperimentStatus.READY:
-                experiments.start(experiment=experiment)
+                _start(experiment)
             if look_after_workers is not None:
                 self._wait(experiment, yes=yes, meanwhile=look_after_workers)
         self._say(experiment)
@@ -207,6 +207,15 @@ def _named(workspace: Workspace, name: str) -> Experiment:
     if found is None:
         raise InputError(f"there is no experiment {name!r}")
     return found
+
+
+def _start(experiment: Experiment) -> None:
+    try:
+        experiments.start(experiment=experiment)
+    except StateError:
+        experiment.refresh_from_db()
+        if experiment.status != ExperimentStatus.RUNNING:
+            raise  # Else the same command started it in another terminal at this moment.
 
 
 def _made(workspace: Workspace, source: str) -> Experiment:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from debateweb.errors import InputError
 from debateweb.models import AuditEvent, Workspace
@@ -18,6 +20,7 @@ from runs.protocols.spec import Protocol
 from runs.services.experiments import create_experiment
 from runs.services.imports import import_debates, import_questions
 from runs.services.naming import NameTakenError
+from tests.races import in_own_session, wait_for_blocked_session
 from tests.runs import factories
 from tests.runs.scripted import ScriptedGateway, said
 from tests.runs.services.test_frozen_rows import a_debate
@@ -195,6 +198,27 @@ def test_the_same_specification_is_the_same_experiment(home: Workspace, tmp_path
     before = counts()
     assert make(home, tmp_path) == first
     assert counts() == before
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("seed", "ends"), [(1, "the same"), (2, "another specification")])
+def test_of_two_who_make_an_experiment_at_once_one_makes_it(
+    home: Workspace, tmp_path: Path, seed: int, ends: str
+) -> None:
+    def other() -> str:
+        try:
+            make(home, tmp_path, seeds=[seed])
+        except NameTakenError as exc:
+            return exc.message
+        return "the same"
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            make(home, tmp_path, seeds=[1])
+            waiting = pool.submit(in_own_session(other))
+            wait_for_blocked_session()
+        assert ends in waiting.result(timeout=10)
+    assert Experiment.objects.count() == 1
 
 
 def test_another_specification_under_the_same_name_is_refused(

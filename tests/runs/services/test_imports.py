@@ -152,3 +152,22 @@ def test_of_two_imports_at_once_under_one_name_one_is_refused() -> None:
             wait_for_blocked_session()
         assert "'set' is taken" in waiting.result(timeout=10)
     assert QuestionSet.objects.get().size == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_imports_at_once_of_the_same_content_one_adds_it() -> None:
+    home = factories.workspace()
+
+    def other() -> tuple[bool, bool]:
+        questions = import_as(home, "set", factories.questions(2))
+        log = import_debates(workspace=home, name="log", format_name="jsonl", records=[a_debate()])
+        return questions.added, log.added
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            import_as(home, "set", factories.questions(2))
+            import_debates(workspace=home, name="log", format_name="jsonl", records=[a_debate()])
+            waiting = pool.submit(in_own_session(other))
+            wait_for_blocked_session()
+        assert waiting.result(timeout=10) == (False, False)
+    assert QuestionSet.objects.filter(name="set").count() == 1
