@@ -57,6 +57,17 @@ def role_in(user: User, workspace: Workspace) -> Role | None:
     return Role(role) if role is not None else None
 
 
+def membership(user: User, name: str) -> Member | None:
+    """Return the membership of ``user`` in the workspace ``name``, or None for a stranger."""
+    return (
+        Member.objects.filter(
+            user=user, workspace__name=name, archived_at=None, workspace__archived_at=None
+        )
+        .select_related("workspace")
+        .first()
+    )
+
+
 def access_workspace(user: User, name: str, *, roles: tuple[Role, ...] = tuple(Role)) -> Workspace:
     """Return the workspace where ``user`` has one of ``roles``. Raises AccessError."""
     found = Workspace.objects.filter(
@@ -128,7 +139,7 @@ def make_link(*, user: User) -> str:
     """Store a new one-time link for ``user`` and return its token, which is not stored."""
     token = secrets.token_urlsafe(24)
     OneTimeLink.objects.create(
-        user=user, token_sha256=_token_hash(token), expires_at=Now() + LINK_LIFETIME
+        user=user, token_sha256=token_hash(token), expires_at=Now() + LINK_LIFETIME
     )
     record(act="link.make", workspace=None, obj=user)
     return token
@@ -144,7 +155,7 @@ def redeem_link(token: str, password: str) -> User:
     """
     link = (
         OneTimeLink.objects.filter(
-            token_sha256=_token_hash(token),
+            token_sha256=token_hash(token),
             used_at=None,
             expires_at__gt=Now(),
             user__is_active=True,
@@ -167,5 +178,6 @@ def redeem_link(token: str, password: str) -> User:
     return link.user
 
 
-def _token_hash(token: str) -> str:
+def token_hash(token: str) -> str:
+    """Return what is stored of a token. Tokens are long and random: no salt is needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

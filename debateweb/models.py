@@ -1,5 +1,5 @@
 """
-People, workspaces and the trail of their acts.
+People, workspaces, their keys and the trail of their acts.
 
 Nothing here is deleted: workspaces and members are archived, audit events cannot change (S37).
 """
@@ -67,6 +67,49 @@ class OneTimeLink(models.Model):
 
     def __str__(self) -> str:
         return f"one-time link of {self.user}"
+
+
+class Invitation(models.Model):
+    """
+    A link that makes its holder a member, once. Only the token's hash is stored.
+
+    What it promises (workspace, role, expiry) cannot change; it is used, revoked or expires.
+    """
+
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="invitations")
+    role = models.CharField(max_length=16, choices=Role.choices)
+    note = models.CharField(max_length=200, blank=True)
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(User, models.PROTECT, related_name="invitations_made")
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+    used_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="invitations_used")
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(role__in=Role.values), name="invitation_role_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"invitation as {self.role} to {self.workspace}"
+
+
+class ApiToken(models.Model):
+    """A key for programs that act as its person. Shown once; only its hash is stored."""
+
+    user = models.ForeignKey(User, models.PROTECT, related_name="api_tokens")
+    name = models.CharField(max_length=80)
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(db_default=Now())
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"API token {self.name} of {self.user}"
 
 
 class AuditEvent(models.Model):

@@ -71,6 +71,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "debateweb.middleware.FragmentMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 TEMPLATES: list[dict[str, Any]] = [
@@ -83,6 +84,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "debateweb.context.site",
             ],
         },
     },
@@ -176,6 +178,7 @@ AUTH_PASSWORD_VALIDATORS = [
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = IS_PRODUCTION
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "debateweb.errorpages.csrf_failure"
 CSRF_COOKIE_SECURE = IS_PRODUCTION
 CSRF_TRUSTED_ORIGINS = [f"https://{host.lstrip('.')}" for host in ALLOWED_HOSTS if IS_PRODUCTION]
 SECURE_CONTENT_TYPE_NOSNIFF = True

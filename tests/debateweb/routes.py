@@ -1,0 +1,91 @@
+"""
+The table of roles and routes: who gets which answer where. Every route needs an entry.
+
+``ROUTES`` maps a route's name to a ``Route``: the method that is tried, what the address needs, and
+the status for each kind of person. ``ANONYMOUS`` has no session, a ``STRANGER`` is signed in and
+belongs to another workspace. A view whose objects do not exist in the test answers 404 to all who
+may see it as well: give ``arguments`` that make one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from debateweb.models import Workspace
+
+ANONYMOUS, STRANGER = "anonymous", "stranger"
+OWNER, RESEARCHER, ANNOTATOR, READER = "owner", "researcher", "annotator", "reader"
+KINDS = (ANONYMOUS, STRANGER, OWNER, RESEARCHER, ANNOTATOR, READER)
+
+Answers = Mapping[str, int]
+Arguments = Callable[[Workspace], dict[str, Any]]
+
+
+def no_arguments(workspace: Workspace) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Route:
+    """What is tried on a route, and the expected status by kind of person."""
+
+    answers: Answers
+    method: str = "GET"
+    arguments: Arguments = no_arguments  # Beside ``workspace``, which is filled in by itself.
+    data: dict[str, str] = field(default_factory=dict)
+
+
+def everybody(status: int, *, anonymous: int | None = None) -> Answers:
+    """Return ``status`` for all; people without a session get ``anonymous``."""
+    answers = dict.fromkeys(KINDS, status)
+    return answers | {ANONYMOUS: status if anonymous is None else anonymous}
+
+
+def only(*roles: str, status: int = 200) -> Answers:
+    """Return ``status`` for ``roles``, 302 to the sign-in without a session, 404 for the rest."""
+    answers = dict.fromkeys(KINDS, 404) | {ANONYMOUS: 302}
+    return answers | dict.fromkeys(roles, status)
+
+
+MEMBERS = (OWNER, RESEARCHER, ANNOTATOR, READER)
+
+
+def _member_id(workspace: Workspace) -> dict[str, Any]:
+    return {"member_id": workspace.members.get(role=READER).pk}
+
+
+def _no_id(name: str) -> Arguments:
+    return lambda workspace: {name: 0}
+
+
+ROUTES: dict[str, Route] = {
+    "home": Route(everybody(302)),
+    "health": Route(everybody(200)),
+    "health_json": Route(everybody(200)),
+    "login": Route(everybody(302, anonymous=200)),
+    "logout": Route(everybody(302), method="POST"),
+    "welcome": Route(everybody(200), arguments=lambda workspace: {"token": "x"}),
+    "join": Route(everybody(404), arguments=lambda workspace: {"token": "x"}),
+    "theme": Route(everybody(302), method="POST"),
+    "draft": Route(everybody(404, anonymous=302), arguments=lambda workspace: {"key": "x"}),
+    "design": Route(everybody(200, anonymous=302)),
+    "account": Route(everybody(200, anonymous=302)),
+    "change_password": Route(everybody(400, anonymous=302), method="POST"),
+    "token_create": Route(everybody(400, anonymous=302), method="POST"),
+    "token_revoke": Route(
+        everybody(404, anonymous=302), method="POST", arguments=_no_id("token_id")
+    ),
+    "workspaces": Route(everybody(200, anonymous=302)),
+    "workspace": Route(only(*MEMBERS)),
+    "workspace_settings": Route(only(OWNER, RESEARCHER)),
+    "workspace_rename": Route(only(OWNER, status=400), method="POST"),
+    "workspace_archive": Route(only(OWNER)),
+    "member_role": Route(
+        only(OWNER, status=302), method="POST", arguments=_member_id, data={"role": READER}
+    ),
+    "member_archive": Route(only(OWNER), arguments=_member_id),
+    "invite": Route(only(OWNER, status=400), method="POST"),
+    "invitation_revoke": Route(only(), method="POST", arguments=_no_id("invitation_id")),
+}
