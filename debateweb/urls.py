@@ -6,11 +6,11 @@ and the guard of every view finds it in one place. Every route needs a line in
 ``tests/debateweb/routes.py``: who gets which answer.
 """
 
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from debateweb import account_views, health, views, workspace_views
 
-workspace_patterns = [
+workspace_patterns: list[URLPattern | URLResolver] = [
     path("", workspace_views.workspace, name="workspace"),
     path("settings", workspace_views.settings, name="workspace_settings"),
     path("settings/rename", workspace_views.rename, name="workspace_rename"),

@@ -15,7 +15,7 @@ def person(name: str) -> User:
 
 
 def member(workspace: Workspace, role: Role | str, name: str = "") -> User:
-    """Return a new person (who has no password) with ``role`` in ``workspace``, by default named like the role."""
+    """Return a new person without a password: a member, by default named like the role."""
     user = User.objects.create_user(username=name or str(role))
     Member.objects.create(workspace=workspace, user=user, role=role)
     return user

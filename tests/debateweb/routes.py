@@ -56,8 +56,9 @@ def _member_id(workspace: Workspace) -> dict[str, Any]:
     return {"member_id": workspace.members.get(role=READER).pk}
 
 
-def _no_id(name: str) -> Arguments:
-    return lambda workspace: {name: 0}
+def fixed(**arguments: Any) -> Arguments:
+    """Return arguments that need nothing to be made."""
+    return lambda _workspace: arguments
 
 
 ROUTES: dict[str, Route] = {
@@ -66,16 +67,16 @@ ROUTES: dict[str, Route] = {
     "health_json": Route(everybody(200)),
     "login": Route(everybody(302, anonymous=200)),
     "logout": Route(everybody(302), method="POST"),
-    "welcome": Route(everybody(200), arguments=lambda workspace: {"token": "x"}),
-    "join": Route(everybody(404), arguments=lambda workspace: {"token": "x"}),
+    "welcome": Route(everybody(200), arguments=fixed(token="x")),
+    "join": Route(everybody(404), arguments=fixed(token="x")),
     "theme": Route(everybody(302), method="POST"),
-    "draft": Route(everybody(404, anonymous=302), arguments=lambda workspace: {"key": "x"}),
+    "draft": Route(everybody(404, anonymous=302), arguments=fixed(key="x")),
     "design": Route(everybody(200, anonymous=302)),
     "account": Route(everybody(200, anonymous=302)),
     "change_password": Route(everybody(400, anonymous=302), method="POST"),
     "token_create": Route(everybody(400, anonymous=302), method="POST"),
     "token_revoke": Route(
-        everybody(404, anonymous=302), method="POST", arguments=_no_id("token_id")
+        everybody(404, anonymous=302), method="POST", arguments=fixed(token_id=0)
     ),
     "workspaces": Route(everybody(200, anonymous=302)),
     "workspace": Route(only(*MEMBERS)),
@@ -87,5 +88,5 @@ ROUTES: dict[str, Route] = {
     ),
     "member_archive": Route(only(OWNER), arguments=_member_id),
     "invite": Route(only(OWNER, status=400), method="POST"),
-    "invitation_revoke": Route(only(), method="POST", arguments=_no_id("invitation_id")),
+    "invitation_revoke": Route(only(), method="POST", arguments=fixed(invitation_id=0)),
 }

@@ -10,7 +10,9 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F
 
 from debateweb.access import ensure_default_workspace, make_link
-from debateweb.models import AuditEvent, Member, User
+from debateweb.membership import invite
+from debateweb.models import AuditEvent, Member, Role, User
+from debateweb.tokens import create_token
 from runs.importers.records import AgentRecord, DebateRecord, TurnRecord
 from runs.models import (
     Account,
@@ -50,7 +52,15 @@ FROZEN = {
     "runs_verdict",
 }
 #: Never deleted; only some columns move.
-GUARDED = {"runs_account", "runs_debateset", "runs_experiment", "runs_questionset", "runs_run"}
+GUARDED = {
+    "debateweb_apitoken",
+    "debateweb_invitation",
+    "runs_account",
+    "runs_debateset",
+    "runs_experiment",
+    "runs_questionset",
+    "runs_run",
+}
 #: Never deleted; names and archive marks move.
 KEPT = {"debateweb_workspace", "debateweb_member"}
 #: Accounts of people: no record of a debate.
@@ -84,6 +94,8 @@ def everything(tmp_path: Path) -> Experiment:
     user = User.objects.create_user("alice")
     Member.objects.create(workspace=workspace, user=user, role="owner")
     make_link(user=user)
+    invite(workspace=workspace, role=Role.READER, note="", actor=user)
+    create_token(user=user, name="t")
     return made
 
 
@@ -193,6 +205,22 @@ def test_an_experiment_and_imported_sets_can_be_archived(everything: Experiment)
             assert cursor.rowcount > 0
     _refused("UPDATE runs_questionset SET name = 'other'")
     _refused("UPDATE runs_debateset SET rules = 'other'")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "invitation SET role = 'owner'",
+        "invitation SET expires_at = now()",
+        "invitation SET token_sha256 = repeat('1', 64)",
+        "apitoken SET token_sha256 = repeat('1', 64)",
+        "apitoken SET user_id = user_id",
+    ],
+)
+def test_what_a_link_or_a_key_promises_cannot_be_changed(
+    everything: Experiment, change: str
+) -> None:
+    _refused(f"UPDATE debateweb_{change}")
 
 
 @pytest.mark.parametrize("cap", ["cap_microusd", "cap_output_tokens"])
