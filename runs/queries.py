@@ -188,12 +188,17 @@ def _recorded_turns(
 def _recorded_reply(turn: dict[str, object]) -> RecordedReply:
     text = turn.get("text")
     if text is None and turn.get("answer") is not None:
-        text = f"Final answer: {turn['answer']}"  # The log kept the answer and not the reply.
+        text = _reply_of(str(turn["answer"]))  # The log kept the answer and not the reply.
     return RecordedReply(
         text=None if text is None else str(text),
         finish_reason=str(turn.get("finish_reason") or "stop"),
         status=str(turn.get("status") or "SUCCEEDED"),
     )
+
+
+def _reply_of(answer: str) -> str:
+    """Put an answer as a reply; an abstention is one alone, which no rule need look for."""
+    return answer if answer.strip().casefold() == "abstain" else f"Final answer: {answer}"
 
 
 def prompt_json(messages: Iterable[object]) -> str:
