@@ -292,6 +292,8 @@ def ordinary_person() -> Iterator[Person]:
         return
     named = os.environ.get("MATRIX_USER")
     if named is None:
+        # An earlier run that was killed may have left the account behind.
+        subprocess.run(["userdel", "--remove", ACCOUNT], check=False, capture_output=True)
         subprocess.run(["useradd", "--create-home", "--shell", "/bin/sh", ACCOUNT], check=True)
     try:
         entry = pwd.getpwnam(named or ACCOUNT)
