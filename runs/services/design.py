@@ -138,7 +138,7 @@ class _Designer:
             return
         self._check_slots(where, arm, protocol, models)
         self._check_branch(where, arm, protocol)
-        prices = {key: config.price or Price.free() for key, config in models.items()}
+        prices = binding_prices(models)
         bound = cost.bound(protocol, self._sizes(protocol))
         self.designs[arm.name] = ArmDesign(
             name=arm.name,
@@ -173,11 +173,11 @@ class _Designer:
             raise InputError("the arm that it is matched to has faults of its own")
         target = self.designs[arm.match.arm]
         return cost.match_samples(
-            _expected(target.protocol),
-            _expected(with_agents(protocol, 1)),
+            _expected(by_binding(target.protocol, target.models)),
+            _expected(by_binding(with_agents(protocol, 1), models)),
             by=arm.match.by,
-            target_prices=slot_prices(target.protocol, target.models),
-            sample_prices=slot_prices(protocol, models),
+            target_prices=binding_prices(target.models),
+            sample_prices=binding_prices(models),
         )
 
     def _models(
@@ -243,14 +243,22 @@ def _expected(protocol: Protocol) -> cost.Expected:
     return cost.expected(protocol, q_tokens=TYPICAL_QUESTION_TOKENS, a_tokens=TYPICAL_ANSWER_TOKENS)
 
 
-def slot_prices(protocol: Protocol, models: Mapping[str, ModelConfig]) -> dict[str, Price]:
-    """Return prices by slot; an agent's own model stands for its slot where that has none."""
-    prices: dict[str, Price] = {}
-    for agent in protocol.agents:
-        config = models.get(agent.model) or models.get(agent.id)
-        if config is not None:
-            prices.setdefault(agent.model, config.price or Price.free())
-    return prices
+def by_binding(protocol: Protocol, models: Mapping[str, ModelConfig]) -> Protocol:
+    """
+    Return the protocol with each agent's slot named as what fills it: its own model, or its slot's.
+
+    For what is added up by slot: two agents of one slot may cost differently.
+    """
+    agents = (
+        agent.model_copy(update={"model": agent.id}) if agent.id in models else agent
+        for agent in protocol.agents
+    )
+    return protocol.model_copy(update={"agents": tuple(agents)})
+
+
+def binding_prices(models: Mapping[str, ModelConfig]) -> dict[str, Price]:
+    """Return the price of each of an arm's models, under the names of ``by_binding``."""
+    return {key: config.price or Price.free() for key, config in models.items()}
 
 
 def _money(bound: cost.Bound, prices: Mapping[str, Price]) -> int:

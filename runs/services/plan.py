@@ -18,8 +18,9 @@ from runs.protocols.presets import with_rounds
 from runs.services.design import (
     TYPICAL_ANSWER_TOKENS,
     ArmDesign,
+    binding_prices,
+    by_binding,
     design_arms,
-    slot_prices,
 )
 from runs.services.sampling import chosen_questions, question_set_for
 
@@ -104,11 +105,11 @@ def _plan(
 
 
 def _arm(spec: ExperimentSpec, design: ArmDesign, question_tokens: int) -> ArmPlan:
-    protocol = design.protocol
+    protocol = by_binding(design.protocol, design.models)
     longest = min(agent.decoding.max_output_tokens for agent in protocol.agents)
     answer_tokens = min(TYPICAL_ANSWER_TOKENS, longest)
     sizes = {"q_tokens": question_tokens, "a_tokens": answer_tokens}
-    prices = slot_prices(protocol, design.models)
+    prices = binding_prices(design.models)
     whole = cost.expected(protocol, **sizes)
     taken_over = (
         cost.expected(with_rounds(protocol, 0), **sizes) if design.branch_from is not None else None

@@ -273,6 +273,25 @@ def test_a_chain_of_branches_is_stored_whole(home: Workspace, tmp_path: Path) ->
     assert made.runs.filter(arm__name="c", branch_source__arm__name="b").count() == 6
 
 
+def test_matched_by_money_an_agent_counts_at_the_price_of_its_own_model(
+    home: Workspace, tmp_path: Path
+) -> None:
+    (tmp_path / "models.yaml").write_text(
+        """
+models:
+  dear:
+    base_url: http://127.0.0.1:9/v1
+    price: {input_microusd_per_mtok: 0, output_microusd_per_mtok: 1000000}
+"""
+    )
+    models = {"default": factories.SIMULATED, "b": "dear"}
+    match = {"arm": "debate", "by": "microusd"}
+    vote = {"name": "vote", "protocol": "self_consistency", "match": match}
+    made = make(home, tmp_path, arm(models=models), {**vote, "models": {"default": "dear"}})
+    sampled = Protocol.model_validate_json(made.arms.get(name="vote").protocol.canonical)
+    assert len(sampled.agents) == 2, "one of three agents costs anything, and answers twice"
+
+
 def test_the_number_of_matched_samples_is_resolved_before_hashing(
     home: Workspace, tmp_path: Path
 ) -> None:
