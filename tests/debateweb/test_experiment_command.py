@@ -77,3 +77,17 @@ def test_an_ended_stage_tells_what_the_whole_would_cost_and_find(tmp_path: Path)
     for contrast in stage.contrasts:
         assert contrast.stage_questions == 8
         assert (contrast.mde_80 is None) == (contrast.discordance == 0)
+
+
+@pytest.mark.parametrize(("content", "said"), [(None, "Is a directory"), (b"\xff", "not UTF-8")])
+def test_a_file_that_cannot_be_read_is_named_once(
+    tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    path = tmp_path / "exp.yaml"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=said) as told:
+        call_command("experiment", "check", str(path))
+    assert told.value.message.count(str(path)) == 1

@@ -259,5 +259,7 @@ def _spec(source: str, path: Path) -> ExperimentSpec:
         return parse(path.read_text(encoding="utf-8"), source)
     except FileFaultError as exc:
         raise InputError("\n".join(exc.lines)) from exc
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InputError(f"{source}: cannot be read: {exc}") from exc
+    except OSError as exc:
+        raise InputError(f"{source}: cannot be read: {exc.strerror}") from exc
+    except UnicodeDecodeError as exc:
+        raise InputError(f"{source}: is not UTF-8 text") from exc
