@@ -379,7 +379,13 @@ class Run(models.Model):
             models.Index(
                 fields=["lease_expires_at"], name="run_running", condition=Q(status="RUNNING")
             ),
-            models.Index(fields=["experiment", "status"], name="run_by_status"),
+            models.Index(
+                fields=["experiment", "status", "arm", "stop_reason"], name="run_by_status_and_arm"
+            ),
+            models.Index(fields=["experiment", "position"], name="run_by_position"),
+            models.Index(
+                fields=["experiment", "ended_at"], name="run_ended", condition=Q(status="DONE")
+            ),
         ]
 
     def __str__(self) -> str:
@@ -453,6 +459,13 @@ class Attempt(models.Model):
                 fields=["run", "t", "agent_id", "kind", "ordinal"], name="attempt_ordinal_once"
             ),
         ]
+        indexes = [
+            # Prompts make the rows wide: counting has to get by without them.
+            models.Index(fields=["run", "id"], name="attempt_of_run"),
+            models.Index(
+                fields=["run"], name="attempt_retried", condition=Q(retry_of__isnull=False)
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"attempt {self.ordinal} of {self.agent_id} in round {self.t}"
@@ -490,6 +503,12 @@ class AttemptOutcome(models.Model):
             models.CheckConstraint(
                 condition=Q(status__in=["SUCCEEDED", "FAILED", "CANCELLED", "TIMEOUT"]),
                 name="outcome_status_known",
+            ),
+        ]
+        indexes = [
+            # For counting outcomes by kind without their replies.
+            models.Index(
+                fields=["attempt"], include=["late", "status", "error_class"], name="outcome_kinds"
             ),
         ]
 
