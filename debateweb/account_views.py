@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+
 from django.contrib import messages
-from django.contrib.auth import login, logout, update_session_auth_hash
+from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -17,9 +19,11 @@ from debateweb import throttle, tokens
 from debateweb.audit import record
 from debateweb.errors import StateError
 from debateweb.forms import ChangePasswordForm, TokenForm
-from debateweb.guards import SignedInRequest, signed_in
-from debateweb.models import ApiToken
+from debateweb.guards import SignedInRequest, enter, signed_in
+from debateweb.models import ApiToken, User
 from debateweb.views import safe_next
+
+logger = logging.getLogger(__name__)
 
 TOO_MANY = (
     f"Too many tries for this name from this address. Wait {throttle.WINDOW_SECONDS // 60} "
@@ -43,9 +47,10 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         form = AuthenticationForm(request, initial={"username": account})
         return _sign_in_page(request, form, back, 429, TOO_MANY)
     if not form.is_valid():
+        logger.warning("a sign-in was refused", extra={"account": account[:150]})
         return _sign_in_page(request, form, back, 400)
     throttle.forget(account=account, address=address)
-    login(request, form.get_user())
+    enter(request, form.get_user())
     return redirect(back)
 
 
@@ -58,6 +63,8 @@ def _sign_in_page(
 
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
+    if isinstance(request.user, User):
+        record(act="session.end", workspace=None, obj=request.user, actor=request.user)
     logout(request)
     messages.success(request, "You are signed out.")
     return redirect("login")

@@ -15,6 +15,7 @@ HEADINGS = {
     400: "This request could not be read",
     403: "This is not allowed",
     404: "Not found",
+    405: "This address only takes forms",
     500: "Something broke on our side",
 }
 
@@ -29,6 +30,10 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _page(request, 404)
+
+
+def not_allowed(request: HttpRequest) -> HttpResponse:
+    return _page(request, 405)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -50,9 +55,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         return _page(request, 403)
     return drafts.show_again(
         request,
-        path=request.get_full_path(),
-        fields=drafts.fields_of(request),
-        files=sorted(request.FILES),
+        drafts.draft_of(request),
         happened="The page was too old to be trusted: you signed in or out since you opened it.",
         status=403,
     )

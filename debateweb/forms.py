@@ -48,7 +48,7 @@ class JoinForm(PasswordForm):
     """An account for an invited person."""
 
     username = forms.CharField(
-        label="Name",
+        label="Username",
         max_length=150,
         validators=[UnicodeUsernameValidator()],
         help_text="Letters, digits and @ . + - _. Others in the workspace see it.",
@@ -61,7 +61,7 @@ class WorkspaceForm(forms.Form):
     """The name of a workspace."""
 
     name = forms.SlugField(
-        label="Name",
+        label="Name of the workspace",
         max_length=64,
         help_text="Letters, digits, hyphens and underscores. It stands in every address.",
     )
@@ -94,7 +94,7 @@ class TokenForm(forms.Form):
     """The name of an API token."""
 
     name = forms.CharField(
-        label="Name",
+        label="Name of the token",
         max_length=80,
         help_text="Say which program uses it, so that you know what to revoke.",
     )

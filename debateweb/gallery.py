@@ -25,7 +25,7 @@ class ExampleForm(forms.Form):
     topology = forms.ChoiceField(
         label="Topology", choices=[("complete", "Everybody reads everybody"), ("ring", "Ring")]
     )
-    notes = forms.CharField(label="Notes", required=False, widget=forms.Textarea)
+    notes = forms.CharField(label="Notes", required=False, widget=forms.Textarea(attrs={"rows": 3}))
     staged = forms.BooleanField(label="Ask after a pilot stage", required=False)
     order = forms.ChoiceField(
         label="Order",

@@ -13,11 +13,13 @@ from typing import Any, Concatenate, ParamSpec, cast
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.contrib.auth import login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django_htmx.middleware import HtmxDetails
 
 from debateweb import access, drafts
+from debateweb.audit import record
 from debateweb.models import Role, User, Workspace
 
 P = ParamSpec("P")
@@ -88,6 +90,12 @@ def require_role(
         return guarded
 
     return decorate
+
+
+def enter(request: HttpRequest, user: User) -> None:
+    """Start a session of ``user``. What the session kept without a person stays in it."""
+    login(request, user)
+    record(act="session.start", workspace=None, obj=user, actor=user)
 
 
 def ask_to_sign_in(request: HttpRequest) -> HttpResponse:

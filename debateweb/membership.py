@@ -148,7 +148,7 @@ def join_as_new_person(*, token: str, username: str, password: str) -> tuple[Use
     """
     invitation = _still_open(token)
     if User.objects.filter(username__iexact=username).exists():
-        raise NameTakenError(f"name: {username!r} is taken; choose another or sign in")
+        raise NameTakenError(f"username: {username!r} is taken; choose another or sign in")
     user = User(username=username)
     try:
         validate_password(password, user)

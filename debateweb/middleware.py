@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseRedirectBase
 from django.utils.cache import patch_cache_control, patch_vary_headers
+
+from debateweb import errorpages
 
 Respond = Callable[[HttpRequest], HttpResponse]
 FRAGMENT_HEADERS = ("HX-Request", "HX-History-Restore-Request")
@@ -31,12 +34,21 @@ class FragmentMiddleware:
         response = self.get_response(request)
         if is_htmx and isinstance(response, HttpResponseRedirectBase):
             response = _move_the_page(response)
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and request.method == "GET":
+            response = _with_words(request, response)
         if response.get("Content-Type", "").startswith("text/html"):
             patch_vary_headers(response, FRAGMENT_HEADERS)
             if not response.has_header("Cache-Control"):
                 # Not no-store: Back would lose what was typed.
                 patch_cache_control(response, private=True, no_cache=True)
         return response
+
+
+def _with_words(request: HttpRequest, refusal: HttpResponse) -> HttpResponse:
+    """Reloading the answer to a form asks for an address that only takes forms: say so."""
+    response = errorpages.not_allowed(request)
+    response["Allow"] = refusal["Allow"]
+    return response
 
 
 def _move_the_page(response: HttpResponseRedirectBase) -> HttpResponse:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.contrib.auth import login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -14,7 +13,7 @@ from debateweb import access, drafts, gallery
 from debateweb.context import THEME_COOKIE, THEMES
 from debateweb.errors import InputError
 from debateweb.forms import PasswordForm
-from debateweb.guards import SignedInRequest, signed_in
+from debateweb.guards import SignedInRequest, enter, signed_in
 
 YEAR_SECONDS = 365 * 24 * 3600
 
@@ -43,7 +42,7 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
         except InputError as exc:
             form.add_error(None, exc.message)
         else:
-            login(request, user)
+            enter(request, user)
             return redirect("home")
     status = 400 if form.errors else 200
     return render(request, "registration/welcome.html", {"form": form}, status=status)
@@ -74,13 +73,7 @@ def draft(request: SignedInRequest, key: str) -> HttpResponse:
     kept = drafts.stored(request, key)
     if kept is None:
         raise Http404
-    return drafts.show_again(
-        request,
-        path=kept["path"],
-        fields=[drafts.DraftField(name, value) for name, value in kept["fields"]],
-        files=kept["files"],
-        happened="Your session had ended when you sent this.",
-    )
+    return drafts.show_again(request, kept, happened="Your session had ended when you sent this.")
 
 
 @require_safe

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth import login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -22,6 +21,7 @@ from debateweb.guards import (
     RUNNERS,
     SignedInRequest,
     WorkspaceRequest,
+    enter,
     require_role,
     signed_in,
 )
@@ -219,7 +219,7 @@ def _take(request: HttpRequest, token: str, form: JoinForm) -> HttpResponse | No
         username=form.cleaned_data["username"],
         password=form.cleaned_data["password"],
     )
-    login(request, user)
+    enter(request, user)
     return redirect("workspace", home.name)
 
 

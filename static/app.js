@@ -128,10 +128,12 @@
     clearTimeout(timers.get(form));
     store(form, { sent: true }); // The server has it now, or shows it again itself.
   });
-  document.addEventListener("htmx:responseError", (event) => {
+  // Before HTMX looks at the answer: a refusal may move the whole page at once.
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    if (event.detail.xhr.status < 400) return;
     const form = event.target.closest("form[data-draft]");
     if (form) store(form, { sent: false });
-    if (!event.detail.xhr.getResponseHeader("HX-Redirect")) announce(`The server refused (${event.detail.xhr.status}). What you typed is kept.`);
+    announce(`The server refused (${event.detail.xhr.status}). What you typed is kept.`);
   });
   const restoreAll = () => { for (const form of document.querySelectorAll("form[data-draft]")) restore(form); };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", restoreAll);

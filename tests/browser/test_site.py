@@ -132,7 +132,7 @@ def test_a_form_that_outlived_its_session_comes_back_and_is_sent_again(
     context = new_context(user=user, scripts=scripts)
     page = context.new_page()
     page.goto("/workspaces")
-    page.get_by_label("Name").fill("from-before")
+    page.get_by_label("Name of the workspace").fill("from-before")
     end_session(context)
     page.get_by_role("button", name="Make the workspace").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
@@ -141,7 +141,7 @@ def test_a_form_that_outlived_its_session_comes_back_and_is_sent_again(
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing was saved yet")
-    expect(page.get_by_label("Name")).to_have_value("from-before")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("from-before")
     assert faults(page) == [] if scripts else True
     page.get_by_role("button", name="Send it again").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("from-before")
@@ -154,11 +154,11 @@ def test_a_form_with_a_token_that_is_out_of_date_is_sent_again(
     context = new_context(user=owner, scripts=scripts)
     page = context.new_page()
     page.goto("/workspaces")
-    page.get_by_label("Name").fill("kept")
+    page.get_by_label("Name of the workspace").fill("kept")
     context.clear_cookies(name="csrftoken")
     page.get_by_role("button", name="Make the workspace").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing was saved yet")
-    expect(page.get_by_label("Name")).to_have_value("kept")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("kept")
     page.get_by_role("button", name="Send it again").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("kept")
 
@@ -169,27 +169,57 @@ def test_what_was_typed_survives_a_closed_tab_and_going_back(
     context = new_context(user=owner)
     page = context.new_page()
     page.goto("/workspaces")
-    page.get_by_label("Name").fill("half-typed")
+    page.get_by_label("Name of the workspace").fill("half-typed")
     until(page, DRAFT_IS_STORED)
     page.close()
     page = context.new_page()
     page.goto("/workspaces")
-    expect(page.get_by_label("Name")).to_have_value("half-typed")
+    expect(page.get_by_label("Name of the workspace")).to_have_value("half-typed")
     expect(page.get_by_text("was put back")).to_be_visible()
     page.goto("/account")
     page.goto("/design")
     page.go_back()
     page.go_back()
-    expect(page.get_by_label("Name")).to_have_value("half-typed")
+    expect(page.get_by_label("Name of the workspace")).to_have_value("half-typed")
     page.get_by_role("button", name="Discard it").click()
     page.reload()
-    expect(page.get_by_label("Name")).to_have_value("")
+    expect(page.get_by_label("Name of the workspace")).to_have_value("")
+
+
+SEND_BY_HTMX = """form => {
+  form.setAttribute("hx-post", form.getAttribute("action") || location.pathname);
+  form.setAttribute("hx-target", "#main");
+  htmx.process(form);
+}"""
+
+
+@pytest.mark.parametrize("lost", ["sessionid", "csrftoken"])
+def test_a_panel_never_shows_the_sign_in_and_the_text_is_put_back(
+    new_context: NewContext, lost: str
+) -> None:
+    context = new_context(user=person("alice"))
+    page = context.new_page()
+    page.goto("/workspaces")
+    page.get_by_label("Name of the workspace").fill("by-htmx")
+    page.locator("main form").evaluate(SEND_BY_HTMX)
+    context.clear_cookies(name=lost)
+    page.get_by_role("button", name="Make the workspace").click()
+    if lost == "sessionid":
+        expect(page).to_have_url(re.compile(r"/login/\?next=%2Fworkspaces"))
+        assert page.get_by_role("heading", name="Sign in").count() == 1
+        page.get_by_label("Username").fill("alice")
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("was put back")).to_be_visible()
+    expect(page.get_by_label("Name of the workspace")).to_have_value("by-htmx")
+    page.get_by_role("button", name="Make the workspace").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("by-htmx")
 
 
 def test_signing_out_forgets_the_drafts(owner: User, new_context: NewContext) -> None:
     page = new_context(user=owner).new_page()
     page.goto("/workspaces")
-    page.get_by_label("Name").fill("secret-plan")
+    page.get_by_label("Name of the workspace").fill("secret-plan")
     until(page, DRAFT_IS_STORED)
     page.get_by_text("Account: owner").click()
     page.get_by_role("button", name="Sign out").click()
