@@ -95,13 +95,20 @@ def _plurality(case: _Case, counts: Counts) -> Outcome:
 
 
 def _strict_majority(case: _Case, counts: Counts) -> Outcome:
-    """The value of more than half of the valid votes; without one, an abstention."""
-    if not counts:
+    """
+    The value of more than half of the valid votes.
+
+    Without one, equal first places go through the tie policies like any tie; a single first
+    place that is no majority is an abstention.
+    """
+    first = _first_place(counts)
+    if not first:
         return _outcome(case, counts, _abstention("no valid votes"))
     if counts[0][1] * 2 > sum(n for _, n in counts):
         return _outcome(case, counts, _winner(case, counts[0][0]))
-    tied = len(_first_place(counts)) > 1
-    return _outcome(case, counts, _abstention("no strict majority"), tied=tied)
+    if len(first) > 1:
+        return _resolved(case, counts, first)
+    return _outcome(case, counts, _abstention("no strict majority"))
 
 
 _RULES: dict[str, Callable[[_Case, Counts], Outcome]] = {

@@ -160,16 +160,19 @@ class AnswerFormats(Part):
     open: Template = "Give your answer on the last line, alone:\nFinal answer: <answer>"
 
 
-_OBJECT = "Answer with one JSON object and nothing else:\n"
-
-#: What fills the slot where replies are JSON and the protocol says nothing of its own.
-JSON_ANSWER_FORMATS = AnswerFormats(
-    number=_OBJECT + '{"answer": "<number>"}',
-    choice=_OBJECT + '{"answer": "<letter>"}',
-    yesno=_OBJECT + '{"answer": "<yes or no>"}',
-    text=_OBJECT + '{"answer": "<answer>"}',
-    open=_OBJECT + '{"answer": "<answer>"}',
-)
+#: What a reply is asked for beside the answer, by field of ``Output``: as a key of the object and
+#: as lines before the answer.
+ASKED_AS_KEY = {
+    "confidence": '"confidence": <number from 0 to 1>',
+    "claims": '"claims": [{"claim_id": "<id>", "text": "<one checkable claim>"}]',
+    "change_reason": '"change": {"kind": "<retain, revise or withdraw>", "claim_id": "<id>", '
+    '"text": "<why>"}',
+}
+ASKED_AS_LINE = {
+    "confidence": "Confidence: <number from 0 to 1>",
+    "claims": "Claim [<id>]: <one checkable claim>",
+    "change_reason": "Change: <retain, revise or withdraw, and why>",
+}
 
 
 class Prompts(Part):

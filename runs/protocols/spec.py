@@ -31,7 +31,8 @@ from runs.protocols.decisions import (
     Verifier,
 )
 from runs.protocols.parts import (
-    JSON_ANSWER_FORMATS,
+    ASKED_AS_KEY,
+    ASKED_AS_LINE,
     Agent,
     AgentId,
     AnswerFormats,
@@ -147,13 +148,19 @@ class Protocol(Part):
         """
         Return what fills ``{{answer_format}}`` for questions of this type.
 
-        Where replies are JSON and the protocol has no text of its own, the object is described.
+        A text of the protocol's own stands as it is. The default asks for all that ``output``
+        reads: as lines before the answer, or as keys of one JSON object.
         """
         formats = self.prompts.answer_format
-        if self.output.format == "json" and formats == AnswerFormats():
-            formats = JSON_ANSWER_FORMATS
         text: str = getattr(formats, answer_type)
-        return text
+        if formats != AnswerFormats():
+            return text
+        wanted = [name for name in ASKED_AS_LINE if getattr(self.output, name)]
+        if self.output.format == "json":
+            answer = text.rpartition("Final answer: ")[2]
+            keys = [f'"answer": "{answer}"', *(ASKED_AS_KEY[name] for name in wanted)]
+            return "Answer with one JSON object and nothing else:\n{" + ", ".join(keys) + "}"
+        return "\n".join([*(ASKED_AS_LINE[name] for name in wanted), text])
 
     @property
     def agent_ids(self) -> tuple[str, ...]:

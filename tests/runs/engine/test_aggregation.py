@@ -80,6 +80,18 @@ def test_a_strict_majority_is_more_than_half_of_the_valid_votes(votes: str, valu
     assert found.answer.is_vote == bool(value)
 
 
+def test_equal_first_places_without_a_majority_go_through_the_tie_policies() -> None:
+    of = counting("strict_majority", ("round_zero_plurality", "abstain"))
+    found = outcome("A B C", of, "C C C")
+    assert (found.answer.value, found.tied, found.tie_resolved_by) == (
+        "C",
+        True,
+        "round_zero_plurality",
+    )
+    alone = outcome("A A B C", counting("strict_majority", ("agent_order",)))
+    assert (alone.answer.kind, alone.answer.reason) == (AnswerKind.ABSTAIN, "no strict majority")
+
+
 def test_only_agents_that_vote_are_counted() -> None:
     advocate = protocol(agents=[{"id": "a", "votes": False}, {"id": "b"}, {"id": "c"}])
     found = outcome("A B -", advocate)

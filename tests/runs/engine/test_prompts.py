@@ -253,6 +253,24 @@ def test_what_is_in_the_read_set_stands_in_the_prompt(case: tuple[Protocol, Snap
     assert all(item.reason in ("total_cap", "no_slot") for item in rendered.read_set.dropped)
 
 
+def test_what_is_read_of_a_reply_is_asked_for_in_it() -> None:
+    body = {
+        "name": "asking",
+        "agents": [{"id": "a"}],
+        "revision_rounds": 0,
+        "prompts": {"initial": "{{question}}\n{{answer_format}}"},
+    }
+    for kind, words in (
+        ("json", ('"answer"', '"confidence"', '"claims"', '"change"')),
+        ("text", ("Confidence:", "Claim [", "Change:", "Final answer:")),
+    ):
+        output = {"format": kind, "confidence": True, "claims": True, "change_reason": True}
+        wordy = Protocol.model_validate({**body, "output": output}, strict=False)
+        plain = Protocol.model_validate({**body, "output": {"format": kind}}, strict=False)
+        assert all(word in wordy.answer_format("number") for word in words)
+        assert not any(word in plain.answer_format("number") for word in words[1:3])
+
+
 def test_json_replies_are_asked_for_as_an_object_whose_placeholder_never_parses() -> None:
     protocol = Protocol.model_validate(
         {
