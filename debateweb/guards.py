@@ -66,6 +66,7 @@ def require_role(
     """
     Hand a view the requests of members with one of ``roles``; 404 for everybody else.
 
+    Stands above ``require_POST`` and the like, so that a stranger gets 404 for every method.
     The view's address has ``<slug:workspace>``; the view gets it as ``request.workspace`` with
     ``request.role``, and no argument of that name.
     """
@@ -96,6 +97,7 @@ def enter(request: HttpRequest, user: User) -> None:
     """Start a session of ``user``. What the session kept without a person stays in it."""
     login(request, user)
     record(act="session.start", workspace=None, obj=user, actor=user)
+    request.session.clear_expired()  # Nobody else does, and drafts without a person add up.
 
 
 def ask_to_sign_in(request: HttpRequest) -> HttpResponse:

@@ -51,21 +51,21 @@ def workspaces(request: SignedInRequest) -> HttpResponse:
     return render(request, "debateweb/workspaces.html", context, status=status)
 
 
-@require_safe
 @require_role(*ANYONE)
+@require_safe
 def workspace(request: WorkspaceRequest) -> HttpResponse:
     """Say what is here and what to do first."""
     return render(request, "debateweb/workspace.html", {"may_run": request.role in RUNNERS})
 
 
-@require_safe
 @require_role(*RUNNERS)
+@require_safe
 def settings(request: WorkspaceRequest) -> HttpResponse:
     return _settings_page(request)
 
 
-@require_POST
 @require_role(*OWNERS)
+@require_POST
 def rename(request: WorkspaceRequest) -> HttpResponse:
     form = WorkspaceForm(request.POST)
     if form.is_valid():
@@ -81,8 +81,8 @@ def rename(request: WorkspaceRequest) -> HttpResponse:
     return _settings_page(request, rename_form=form, status=400)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 @require_role(*OWNERS)
+@require_http_methods(["GET", "HEAD", "POST"])
 def archive(request: WorkspaceRequest) -> HttpResponse:
     """Ask first; then put the workspace away."""
     name = request.workspace.name
@@ -102,8 +102,8 @@ def archive(request: WorkspaceRequest) -> HttpResponse:
     )
 
 
-@require_POST
 @require_role(*OWNERS)
+@require_POST
 def change_role(request: WorkspaceRequest, member_id: int) -> HttpResponse:
     form = RoleForm(request.POST)
     if not form.is_valid():
@@ -122,8 +122,8 @@ def change_role(request: WorkspaceRequest, member_id: int) -> HttpResponse:
     return _after_own_change(request, member)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 @require_role(*OWNERS)
+@require_http_methods(["GET", "HEAD", "POST"])
 def archive_member(request: WorkspaceRequest, member_id: int) -> HttpResponse:
     """Ask first; then end a membership."""
     found = membership.members_of(request.workspace).filter(pk=member_id, archived_at=None).first()
@@ -153,8 +153,8 @@ def archive_member(request: WorkspaceRequest, member_id: int) -> HttpResponse:
 
 
 @never_cache
-@require_POST
 @require_role(*OWNERS)
+@require_POST
 def invite(request: WorkspaceRequest) -> HttpResponse:
     """Make an invitation and show its link: this answer is the only one that ever holds it."""
     form = InvitationForm(request.POST)
@@ -170,8 +170,8 @@ def invite(request: WorkspaceRequest) -> HttpResponse:
     return _settings_page(request, new_link=link, status=201)
 
 
-@require_POST
 @require_role(*OWNERS)
+@require_POST
 def revoke_invitation(request: WorkspaceRequest, invitation_id: int) -> HttpResponse:
     try:
         membership.revoke_invitation(

@@ -111,6 +111,64 @@ def _tab_to(page: Page, selector: str) -> None:
     raise AssertionError(f"{selector} cannot be reached with Tab")
 
 
+@pytest.mark.parametrize("width", [320, 640], ids=["400-per-cent", "200-per-cent"])
+def test_no_page_scrolls_sideways_when_it_is_enlarged(
+    owner: User, new_context: NewContext, width: int
+) -> None:
+    page = new_context(user=owner).new_page()
+    page.set_viewport_size({"width": width, "height": 400})
+    for name, path in PAGES.items():
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+
+
+def test_a_menu_opens_and_closes_with_the_keyboard(owner: User, new_context: NewContext) -> None:
+    page = new_context(user=owner).new_page()
+    page.goto("/w/home/")
+    menu = page.locator("details.menu-end")
+    menu.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(menu.get_by_role("link", name="Account and tokens")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    expect(menu.get_by_role("link", name="Account and tokens")).not_to_be_visible()
+    assert page.evaluate("document.activeElement.localName") == "summary"
+
+
+PANEL = """<section id="panel"><button id="again" hx-get="/fragment" hx-target="#panel"
+ hx-swap="outerHTML">Again</button></section>"""
+
+
+def test_a_swap_keeps_the_focus_and_says_what_changed(owner: User, new_context: NewContext) -> None:
+    page = new_context(user=owner).new_page()
+    page.goto("/design")
+    said = PANEL.replace('id="panel"', 'id="panel" data-announce="Round 3 of 4"')
+    page.route("**/fragment", lambda route: route.fulfill(body=said, content_type="text/html"))
+    page.evaluate(
+        "html => { const main = document.querySelector('main');"
+        " main.insertAdjacentHTML('afterbegin', html); htmx.process(main); }",
+        PANEL,
+    )
+    page.locator("#again").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#live")).to_have_text("Round 3 of 4")
+    assert page.evaluate("document.activeElement.id") == "again"
+    page.locator("#again").evaluate("button => button.removeAttribute('id')")
+    page.evaluate("document.querySelector('#panel button').focus()")
+    page.keyboard.press("Enter")
+    until(page, "document.activeElement.id === 'panel'")
+
+
+def test_a_page_can_be_printed(owner: User, new_context: NewContext) -> None:
+    page = new_context(user=owner, dark=True).new_page()
+    page.goto("/design")
+    page.emulate_media(media="print")
+    screenshot(page, "design-print")
+    expect(page.locator("header.top")).not_to_be_visible()
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == "rgb(255, 255, 255)"
+
+
 def test_the_theme_is_chosen_without_a_script_and_stays(
     owner: User, new_context: NewContext
 ) -> None:

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.test import Client, RequestFactory
 from django_htmx.middleware import HtmxMiddleware
 
-from debateweb import workspace_views
+from debateweb import access
 from debateweb.middleware import FragmentMiddleware
 from debateweb.models import Role, Workspace
 from tests.debateweb.people import member, person, signed_in
@@ -88,7 +88,7 @@ def test_a_page_that_breaks_shows_no_traceback_and_needs_no_database(
     def away(*args: object, **kwargs: object) -> None:
         raise OperationalError("password of the database")
 
-    monkeypatch.setattr(workspace_views.access, "membership", away)
+    monkeypatch.setattr(access, "membership", away)
     with caplog.at_level(logging.CRITICAL, logger="django.request"):
         reply = client.get("/w/home/")
     page = reply.content.decode()

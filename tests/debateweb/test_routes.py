@@ -73,11 +73,11 @@ def test_a_foreign_workspace_is_answered_like_one_that_is_not(name: str) -> None
     for role in Role:
         member(home, role)
     client = signed_in(member(other, Role.OWNER, STRANGER))
-    send = client.post if route.method == "POST" else client.get
     url = address(name, route, home)
-    foreign, missing = send(url, route.data), send(url.replace("/w/home/", "/w/nonesuch/"))
-    assert foreign.status_code == missing.status_code == 404
-    assert neutral(foreign.content, "home") == neutral(missing.content, "nonesuch")
+    for send in (client.get, client.post, client.put, client.delete, client.options):
+        foreign, missing = send(url), send(url.replace("/w/home/", "/w/nonesuch/"))
+        assert foreign.status_code == missing.status_code == 404
+        assert neutral(foreign.content, "home") == neutral(missing.content, "nonesuch")
 
 
 def neutral(page: bytes, workspace: str) -> str:

@@ -237,14 +237,16 @@ def _made(workspace: Workspace, source: str) -> Experiment:
 
 
 @contextmanager
-def _faults_as_input_errors() -> Iterator[None]:
-    """Files that an experiment names may be faulty too: their lines are shown as they are."""
+def _faults_as_input_errors(source: str, text: str) -> Iterator[None]:
+    """Say where in which file each fault lies; files that the experiment names may have some."""
     try:
         yield
     except FileFaultError as exc:
         raise InputError("\n".join(exc.lines)) from exc
     except ImportFaults as exc:
         raise InputError(str(exc)) from exc
+    except DesignError as exc:
+        raise InputError("\n".join(located(exc.faults, text, source))) from exc
 
 
 def _folder(source: str) -> Path:
