@@ -8,6 +8,8 @@ dataclasses and stand in docs/formats.md.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -388,3 +390,26 @@ def unsupported(spec: ExperimentSpec) -> list[str]:
     if spec.route is not None:
         found.append("route: routing cannot be executed yet")
     return found
+
+
+def located(faults: Iterable[str], text: str, where: str) -> list[str]:
+    """
+    Return faults that name a field as ``FILE:LINE: field: what``, in the order of the file.
+
+    For what only the caller can find: unknown protocols, models without a price. A fault that
+    begins with no field of the file stands for the file as a whole.
+    """
+    document = load(text, where)
+    return [_located(fault, document) for fault in faults]
+
+
+def _located(fault: str, document: Document) -> str:
+    field, _, what = fault.partition(": ")
+    if not what or not _FIELD.fullmatch(field):
+        return f"{document.where}: {fault}"
+    path = tuple(int(step) if step.isdigit() else step for step in _STEP.findall(field))
+    return f"{document.where}:{document.line(path)}: {fault}"
+
+
+_FIELD = re.compile(r"[a-z_]+(?:\[\d+\]|\.[^.\[\] ]+)*")
+_STEP = re.compile(r"[^.\[\]]+")

@@ -28,8 +28,10 @@ from runs.providers.catalog import ModelConfig, missing, resolve
 from runs.providers.errors import ModelSpecError, UnknownModelError
 from runs.providers.models_yaml import load_models_yaml
 from runs.queries import engine_question
+from runs.services.faults import DesignError
 from runs.services.models_table import table_of
 from runs.services.protocols import find_protocol
+from runs.services.recorded import recorded_faults
 
 MODELS_FILE = "models.yaml"
 #: The display model's sizes where nothing is measured yet (docs/metrics.md, §9).
@@ -82,13 +84,13 @@ def design_arms(
     folder: Path,
     environ: Mapping[str, str],
 ) -> list[ArmDesign]:
-    """Return every arm, ready to be stored. Raises InputError with one line for each fault."""
+    """Return every arm, ready to be stored. Raises DesignError with one line for each fault."""
     table = model_table(workspace, folder, environ)
     designer = _Designer(workspace, spec, question_set, questions, folder, environ, table)
     for place, arm in enumerate(spec.arms):
         designer.add(f"arms[{place}]", arm)
     if designer.faults:
-        raise InputError("\n".join(dict.fromkeys(designer.faults)))
+        raise DesignError(designer.faults)
     return list(designer.designs.values())
 
 
@@ -124,6 +126,7 @@ class _Designer:
         self.workspace = workspace
         self.spec = spec
         self.question_set = question_set
+        self.rows = questions
         self.questions = [engine_question(q) for q in questions]
         self.folder = folder
         self.environ = environ
@@ -137,6 +140,16 @@ class _Designer:
         if protocol is None or models is None:
             return
         self._check_slots(where, arm, protocol, models)
+        for key, debate_set in debate_sets.items():
+            self.faults += [
+                f"{where}.models.{key}: {fault}"
+                for fault in recorded_faults(
+                    debate_set_id=debate_set,
+                    protocol=protocol,
+                    questions=self.rows,
+                    seeds=self.spec.seeds,
+                )
+            ]
         self._check_branch(where, arm, protocol)
         prices = binding_prices(models)
         bound = cost.bound(protocol, self._sizes(protocol))

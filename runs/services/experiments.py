@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from debateweb.audit import record
-from debateweb.errors import InputError, StateError
+from debateweb.errors import StateError
 from debateweb.models import User, Workspace
 from runs import dispatch
 from runs.engine.hashing import digest, snapshot_hash
@@ -37,6 +37,7 @@ from runs.protocols.presets import with_agents
 from runs.providers.catalog import price_table_version
 from runs.services import starting
 from runs.services.design import ArmDesign, design_arms
+from runs.services.faults import DesignError
 from runs.services.imports import BATCH, batched
 from runs.services.naming import NameTakenError, take_name
 from runs.services.protocols import find_protocol
@@ -60,7 +61,7 @@ def create_experiment(
     Make an experiment from its specification, or return the one made from the same before.
 
     ``folder`` is where relative file names are looked for; ``environ`` says which keys are
-    there. Raises InputError with every fault, NameTakenError; then nothing is written, the
+    there. Raises DesignError with every fault, NameTakenError; then nothing is written, the
     question set of a file neither.
     """
     spec_json = asdict(spec)
@@ -143,7 +144,7 @@ def _refuse_changed_protocols(existing: Experiment, spec: ExperimentSpec, folder
 
 def _refuse(faults: Sequence[str]) -> None:
     if faults:
-        raise InputError("\n".join(faults))
+        raise DesignError(faults)
 
 
 def _window(spec: ExperimentSpec, arms: Sequence[ArmDesign]) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db import transaction
 
-from debateweb.errors import InputError
 from debateweb.models import Workspace
 from runs.experiment_file import ExperimentSpec, unsupported
 from runs.models import Question
@@ -22,10 +21,13 @@ from runs.services.design import (
     by_binding,
     design_arms,
 )
+from runs.services.faults import DesignError
 from runs.services.sampling import chosen_questions, question_set_for
 
 #: UTF-8 bytes that count as one token where nothing is measured yet.
 BYTES_PER_TOKEN = 4
+#: The expected cost is shown for answers this many times shorter and longer as well.
+LENGTH_RANGE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ class ArmPlan:
     """
     One arm, per run: what the display model expects beside the bound that holds (S31).
 
-    A branch pays for no initial answers. Tokens and micro-USD.
+    A branch pays for no initial answers. ``low`` and ``high`` are what it costs with answers half
+    and twice as long. Tokens and micro-USD.
     """
 
     name: str
@@ -44,6 +47,8 @@ class ArmPlan:
     expected_input_tokens: int
     expected_output_tokens: int
     expected_microusd: int
+    low_microusd: int
+    high_microusd: int
     bound_output_tokens: int
     bound_microusd: int
 
@@ -56,6 +61,8 @@ class ExperimentPlan:
     questions: int
     runs: int
     expected_microusd: int
+    low_microusd: int
+    high_microusd: int
     bound_microusd: int
     arms: tuple[ArmPlan, ...]
 
@@ -70,7 +77,7 @@ def plan_experiment(
     with transaction.atomic():
         faults = unsupported(spec)
         if faults:
-            raise InputError("\n".join(faults))
+            raise DesignError(faults)
         question_set = question_set_for(workspace=workspace, spec=spec, folder=folder, actor=None)
         questions = chosen_questions(spec, question_set)
         designs = design_arms(
@@ -99,37 +106,56 @@ def _plan(
         questions=len(questions),
         runs=repeats * len(arms),
         expected_microusd=repeats * sum(arm.expected_microusd for arm in arms),
+        low_microusd=repeats * sum(arm.low_microusd for arm in arms),
+        high_microusd=repeats * sum(arm.high_microusd for arm in arms),
         bound_microusd=bound if total is None else min(bound, total),
         arms=arms,
     )
 
 
 def _arm(spec: ExperimentSpec, design: ArmDesign, question_tokens: int) -> ArmPlan:
-    protocol = by_binding(design.protocol, design.models)
-    longest = min(agent.decoding.max_output_tokens for agent in protocol.agents)
-    answer_tokens = min(TYPICAL_ANSWER_TOKENS, longest)
-    sizes = {"q_tokens": question_tokens, "a_tokens": answer_tokens}
-    prices = binding_prices(design.models)
-    whole = cost.expected(protocol, **sizes)
-    taken_over = (
-        cost.expected(with_rounds(protocol, 0), **sizes) if design.branch_from is not None else None
-    )
+    usual = _expected(design, question_tokens, TYPICAL_ANSWER_TOKENS)
+    short = _expected(design, question_tokens, TYPICAL_ANSWER_TOKENS // LENGTH_RANGE)
+    long = _expected(design, question_tokens, TYPICAL_ANSWER_TOKENS * LENGTH_RANGE)
     budget = spec.budget
     return ArmPlan(
         name=design.name,
         marked=design.marked,
         protocol_hash=design.protocol_hash,
-        agents=len(protocol.agents),
-        revision_rounds=protocol.revision_rounds,
-        expected_input_tokens=whole.input_tokens - (taken_over.input_tokens if taken_over else 0),
-        expected_output_tokens=(
-            whole.output_tokens - (taken_over.output_tokens if taken_over else 0)
-        ),
-        expected_microusd=(
-            whole.microusd(prices) - (taken_over.microusd(prices) if taken_over else 0)
-        ),
+        agents=len(design.protocol.agents),
+        revision_rounds=design.protocol.revision_rounds,
+        expected_input_tokens=usual.input_tokens,
+        expected_output_tokens=usual.output_tokens,
+        expected_microusd=usual.microusd,
+        low_microusd=short.microusd,
+        high_microusd=long.microusd,
         bound_output_tokens=_capped(design.bound_output_tokens, budget.output_tokens_per_run),
         bound_microusd=_capped(design.bound_microusd, budget.microusd_per_run),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    input_tokens: int
+    output_tokens: int
+    microusd: int
+
+
+def _expected(design: ArmDesign, question_tokens: int, answer_tokens: int) -> _Use:
+    """Return what one run is expected to use; a branch takes its initial answers over."""
+    protocol = by_binding(design.protocol, design.models)
+    longest = min(agent.decoding.max_output_tokens for agent in protocol.agents)
+    sizes = {"q_tokens": question_tokens, "a_tokens": min(answer_tokens, longest)}
+    prices = binding_prices(design.models)
+    whole = cost.expected(protocol, **sizes)
+    use = _Use(whole.input_tokens, whole.output_tokens, whole.microusd(prices))
+    if design.branch_from is None:
+        return use
+    taken_over = cost.expected(with_rounds(protocol, 0), **sizes)
+    return _Use(
+        use.input_tokens - taken_over.input_tokens,
+        use.output_tokens - taken_over.output_tokens,
+        use.microusd - taken_over.microusd(prices),
     )
 
 

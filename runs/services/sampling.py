@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from debateweb.errors import InputError
 from debateweb.models import User, Workspace
 from runs.engine.draws import Draws
 from runs.experiment_file import ExperimentSpec, SampleSpec
 from runs.importers.registry import guess_format, read_questions
 from runs.models import DebateSet, Question, QuestionSet
+from runs.services.faults import DesignError
 from runs.services.imports import import_questions
 
 
@@ -21,7 +21,7 @@ def question_set_for(
     """
     Return the question set that the specification names: a set, a debate set's, or a file's.
 
-    A file is imported under its own name without the ending. Raises InputError.
+    A file is imported under its own name without the ending. Raises DesignError.
     """
     name = spec.questions
     found = QuestionSet.objects.filter(workspace=workspace, name=name, archived_at=None).first()
@@ -32,7 +32,7 @@ def question_set_for(
         return debates.question_set
     path = folder / name
     if not path.is_file():
-        raise InputError(f"questions: there is no set and no file {name!r}")
+        raise DesignError([f"questions: there is no set and no file {name!r}"])
     with path.open("rb") as stream:
         format_name = guess_format(str(path), stream.read(4096))
     done = import_questions(
@@ -46,7 +46,7 @@ def question_set_for(
 
 
 def chosen_questions(spec: ExperimentSpec, question_set: QuestionSet) -> list[Question]:
-    """Return the questions to run, in the order of the set. Raises InputError for none."""
+    """Return the questions to run, in the order of the set. Raises DesignError for none."""
     questions = list(question_set.questions.order_by("position"))
     chosen = _of_split(questions, spec.analysis.split)
     if spec.sample is not None:
@@ -54,8 +54,8 @@ def chosen_questions(spec: ExperimentSpec, question_set: QuestionSet) -> list[Qu
     if spec.limit is not None:
         chosen = chosen[: spec.limit]
     if not chosen:
-        raise InputError(
-            f"questions: {question_set.name!r} holds none of split {spec.analysis.split!r}"
+        raise DesignError(
+            [f"questions: {question_set.name!r} holds none of split {spec.analysis.split!r}"]
         )
     return chosen
 
@@ -75,7 +75,9 @@ def sampled(questions: Sequence[Question], sample: SampleSpec) -> list[Question]
     to groups in the order of their names.
     """
     if sample.n > len(questions):
-        raise InputError(f"sample.n: {sample.n} questions are wanted, {len(questions)} are there")
+        raise DesignError(
+            [f"sample.n: {sample.n} questions are wanted, {len(questions)} are there"]
+        )
     groups: dict[str, list[Question]] = defaultdict(list)
     for question in questions:
         groups[getattr(question, sample.by) if sample.by else ""].append(question)

@@ -59,9 +59,10 @@ def test_a_check_names_every_fault_at_once(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError) as caught:
         call_command("experiment", "check", str(path))
-    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == [
-        "arms[0].protocol",
-        "arms[2].protocol",
+    lines = str(caught.value).splitlines()
+    assert [line.rpartition("checked.yaml:")[2].split(": ")[:2] for line in lines] == [
+        ["6", "arms[0].protocol"],
+        ["11", "arms[2].protocol"],
     ]
 
 

@@ -18,12 +18,13 @@ from debateweb.errors import InputError, NegativeAnswer, StateError
 from debateweb.management.actions import Actions
 from debateweb.management.base import Command as DebatewebCommand
 from debateweb.models import Workspace
-from debateweb.services.supervisor import temporary_worker
-from runs.experiment_file import ExperimentSpec, parse
+from debateweb.services.supervisor import temporary_worker, worker_is_alive
+from runs.experiment_file import located, parse
 from runs.importers.faults import ImportFaults
 from runs.models import Experiment, ExperimentStatus
 from runs.protocols.yaml12 import FileFaultError
 from runs.services import experiments
+from runs.services.faults import DesignError
 from runs.services.plan import plan_experiment
 from runs.services.progress import progress_of
 from runs.services.verify import verify_experiment
@@ -87,10 +88,13 @@ class Command(DebatewebCommand):
         self._say(experiment)
 
     def _check_spec(self, workspace: Workspace, source: str) -> None:
-        spec = _spec(source, Path(source))
-        with _faults_as_input_errors():
+        where, text = _named_source(source), _text(source)
+        with _faults_as_input_errors(where, text):
             plan = plan_experiment(
-                workspace=workspace, spec=spec, folder=_folder(source), environ=os.environ
+                workspace=workspace,
+                spec=parse(text, where),
+                folder=_folder(source),
+                environ=os.environ,
             )
         lines = [f"{plan.name}: {plan.questions:,} questions, {plan.runs:,} runs; nothing started"]
         lines += [
@@ -139,6 +143,8 @@ class Command(DebatewebCommand):
             stage = stage_of(experiment)
             seen["stage"] = stage.as_json()
             lines += _stage_lines(experiment.name, stage)
+        if experiment.status in MOVING and not worker_is_alive():
+            lines.append("  no worker is there: start one with `make up`, or wait with --wait")
         self.emit(seen, "\n".join(lines))
 
     def _status(self, experiment: Experiment) -> None:
@@ -226,11 +232,11 @@ def _made(workspace: Workspace, source: str) -> Experiment:
         if stored is None:
             raise InputError(f"there is no file and no experiment {source!r}")
         return stored
-    spec = _spec(source, path)
-    with _faults_as_input_errors():
+    where, text = _named_source(source), _text(source)
+    with _faults_as_input_errors(where, text):
         return experiments.create_experiment(
             workspace=workspace,
-            spec=spec,
+            spec=parse(text, where),
             folder=_folder(source),
             environ=os.environ,
         )
@@ -249,18 +255,21 @@ def _faults_as_input_errors(source: str, text: str) -> Iterator[None]:
         raise InputError("\n".join(located(exc.faults, text, source))) from exc
 
 
+def _named_source(source: str) -> str:
+    return "standard input" if source == "-" else source
+
+
 def _folder(source: str) -> Path:
     """Return where an experiment's relative file names are looked for: beside it."""
     return Path.cwd() if source == "-" else Path(source).resolve().parent
 
 
-def _spec(source: str, path: Path) -> ExperimentSpec:
+def _text(source: str) -> str:
+    """Return the specification's text, from the file or from standard input."""
+    if source == "-":
+        return sys.stdin.read()
     try:
-        if source == "-":
-            return parse(sys.stdin.read(), "standard input")
-        return parse(path.read_text(encoding="utf-8"), source)
-    except FileFaultError as exc:
-        raise InputError("\n".join(exc.lines)) from exc
+        return Path(source).read_text(encoding="utf-8")
     except OSError as exc:
         raise InputError(f"{source}: cannot be read: {exc.strerror}") from exc
     except UnicodeDecodeError as exc:
