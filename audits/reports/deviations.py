@@ -83,7 +83,10 @@ def failed_replies(condition: str, runs: Sequence[RunRow]) -> Iterator[Deviation
         state.status
         for run in runs
         for state in run.states
-        if run.rounds_opened and state.status not in NOT_ATTEMPTED
+        if run.rounds_opened
+        and state.status not in NOT_ATTEMPTED
+        # The initial answers of a branch were taken over, not asked for.
+        and not (run.branch_of is not None and state.t == 0)
     )
     asked = sum(statuses.values())
     for status, n in sorted(statuses.items()):
