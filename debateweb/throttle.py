@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 
@@ -32,9 +33,11 @@ def may_try(*, account: str, address: str) -> bool:
 
 
 def forget(*, account: str, address: str) -> None:
-    """Start counting anew after a right password."""
+    """Start counting anew after a right password: a whole class may share one address."""
     try:
         cache.delete(_key(account, address))
+        with contextlib.suppress(ValueError):  # It ran out meanwhile.
+            cache.decr(_key("", address))
     except RedisError:
         logger.warning("the cache does not answer")
 
