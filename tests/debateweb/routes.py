@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from debateweb.models import Workspace
+from tests.runs.factories import experiment
 
 ANONYMOUS, STRANGER = "anonymous", "stranger"
 OWNER, RESEARCHER, ANNOTATOR, READER = "owner", "researcher", "annotator", "reader"
@@ -61,6 +64,11 @@ def fixed(**arguments: Any) -> Arguments:
     return lambda _workspace: arguments
 
 
+def _experiment_id(workspace: Workspace) -> dict[str, Any]:
+    with TemporaryDirectory() as folder:
+        return {"experiment_id": experiment(Path(folder), in_workspace=workspace).pk}
+
+
 ROUTES: dict[str, Route] = {
     "home": Route(everybody(302)),
     "health": Route(everybody(200)),
@@ -89,4 +97,14 @@ ROUTES: dict[str, Route] = {
     "member_archive": Route(only(OWNER), arguments=_member_id),
     "invite": Route(only(OWNER, status=400), method="POST"),
     "invitation_revoke": Route(only(), method="POST", arguments=fixed(invitation_id=0)),
+    "runs:experiments": Route(only(OWNER, RESEARCHER, READER)),
+    "runs:experiment_new": Route(only(OWNER, RESEARCHER)),
+    "runs:experiment": Route(only(OWNER, RESEARCHER, READER), arguments=_experiment_id),
+    "runs:experiment_cancel": Route(only(OWNER, RESEARCHER), arguments=_experiment_id),
+    **{
+        f"runs:experiment_{act}": Route(
+            only(OWNER, RESEARCHER, status=302), method="POST", arguments=_experiment_id
+        )
+        for act in ("start", "pause", "resume", "confirm")
+    },
 }

@@ -1,0 +1,267 @@
+"""The page of one experiment: what moves, when asking ends, and the hands on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+from pytest_django.live_server_helper import LiveServer
+
+from debateweb.celery import heartbeat_key
+from debateweb.models import Role, Workspace
+from runs.models import Experiment, ExperimentStatus, Run, RunStatus
+from runs.services import experiments
+from runs.templatetags.humanwords import duration
+from tests.debateweb.people import member, signed_in
+from tests.runs import factories
+
+pytestmark = pytest.mark.django_db
+POLLS = "hx-trigger"
+HTMX = {"HX-Request": "true"}
+SWAPS = 50
+
+
+@pytest.fixture
+def home() -> Workspace:
+    cache.delete(heartbeat_key("rounds"))
+    return Workspace.objects.create(name="home")
+
+
+@pytest.fixture(autouse=True)
+def _no_worker_afterwards() -> Iterator[None]:
+    yield
+    cache.delete(heartbeat_key("rounds"))
+
+
+@pytest.fixture
+def client(home: Workspace) -> Client:
+    return signed_in(member(home, Role.RESEARCHER))
+
+
+@pytest.fixture
+def made(home: Workspace, tmp_path: Path) -> Experiment:
+    return factories.experiment(
+        tmp_path, in_workspace=home, question_count=4, model=factories.SIMULATED
+    )
+
+
+def url(experiment: Experiment, end: str = "") -> str:
+    return f"/w/home/experiments/{experiment.pk}/{end}"
+
+
+def fragment(client: Client, experiment: Experiment) -> str:
+    return client.get(url(experiment), headers=HTMX).content.decode()
+
+
+def moved(experiment: Experiment, status: ExperimentStatus) -> None:
+    Experiment.objects.filter(pk=experiment.pk).update(status=status)
+
+
+def test_the_page_shows_what_was_promised_with_its_hashes(client: Client, made: Experiment) -> None:
+    page = client.get(url(made)).content.decode()
+    assert made.spec_hash in page
+    assert made.analysis_hash in page
+    assert "accuracy_T" in page
+    assert page.count("<h1>") == 1
+
+
+def test_a_fragment_is_a_part_of_the_page_and_no_page(client: Client, made: Experiment) -> None:
+    part = fragment(client, made)
+    assert part.strip().startswith('<section id="moving"')
+    assert "<html" not in part
+    assert client.get(url(made))["vary"].count("HX-Request")
+
+
+@pytest.mark.parametrize(
+    ("status", "polls"),
+    [
+        (ExperimentStatus.READY, False),
+        (ExperimentStatus.RUNNING, True),
+        (ExperimentStatus.PAUSED, False),
+        (ExperimentStatus.AWAITING_CONFIRMATION, False),
+        (ExperimentStatus.CANCELLED, True),  # Its pending runs have still to end.
+    ],
+)
+def test_asking_ends_where_nothing_can_change(
+    client: Client, made: Experiment, status: ExperimentStatus, polls: bool
+) -> None:
+    moved(made, status)
+    assert (POLLS in fragment(client, made)) == polls
+
+
+def test_a_paused_experiment_is_asked_about_while_a_round_is_under_way(
+    client: Client, made: Experiment
+) -> None:
+    factories.begin(made)
+    experiments.pause(experiment=made)
+    assert POLLS in fragment(client, made)
+
+
+def test_a_finished_experiment_is_not_asked_about(client: Client, made: Experiment) -> None:
+    experiments.cancel(experiment=made)
+    experiments.end_pending(made)
+    moved(made, ExperimentStatus.FINISHED)
+    part = fragment(client, made)
+    assert POLLS not in part
+    assert "is finished" in part
+
+
+def test_a_dead_worker_reads_stalled_and_says_what_to_do(client: Client, made: Experiment) -> None:
+    run = factories.begin(made)[0]
+    late = timezone.now() - timedelta(minutes=1)
+    Run.objects.filter(pk=run.pk).update(lease_expires_at=late, lease_owner="gone")
+    part = fragment(client, made)
+    assert "Stalled: no worker" in part
+    assert "1 run under way has nobody" in part
+    cache.set(heartbeat_key("rounds"), time.time(), 60)
+    assert "Stalled" not in fragment(client, made)
+
+
+def test_what_a_worker_holds_is_not_stalled(client: Client, made: Experiment) -> None:
+    run = factories.begin(made)[0]
+    Run.objects.filter(pk=run.pk).update(lease_expires_at=timezone.now() + timedelta(minutes=1))
+    assert "Stalled" not in fragment(client, made)
+
+
+def test_start_pause_resume_and_cancel_each_work_once(client: Client, made: Experiment) -> None:
+    for act, status in (
+        ("start", ExperimentStatus.RUNNING),
+        ("pause", ExperimentStatus.PAUSED),
+        ("resume", ExperimentStatus.RUNNING),
+        ("cancel", ExperimentStatus.CANCELLED),
+    ):
+        for _ in range(2):  # A second press changes nothing and is no fault.
+            reply = client.post(url(made, act), follow=True)
+            assert reply.status_code == 200
+            assert "Nothing was changed" not in reply.content.decode()
+        made.refresh_from_db()
+        assert made.status == status
+    assert not made.runs.exclude(status=RunStatus.DONE).exists()  # No worker: ended here.
+
+
+def test_what_cannot_be_done_now_is_said_in_words(client: Client, made: Experiment) -> None:
+    page = client.post(url(made, "resume"), follow=True).content.decode()
+    assert "is READY; resume needs PAUSED" in page
+    assert "Nothing was changed" in page
+
+
+def test_a_cancel_is_asked_about_first(client: Client, made: Experiment) -> None:
+    page = client.get(url(made, "cancel")).content.decode()
+    assert f"Cancel {made.name}?" in page
+    made.refresh_from_db()
+    assert made.status == ExperimentStatus.READY
+
+
+def test_a_reader_sees_and_cannot_touch(home: Workspace, made: Experiment) -> None:
+    reader = signed_in(member(home, Role.READER))
+    page = reader.get(url(made)).content.decode()
+    assert "Start</button>" not in page
+    assert reader.post(url(made, "start")).status_code == 404
+
+
+def test_the_stage_asks_with_its_figures_and_goes_on_when_confirmed(
+    client: Client, home: Workspace, tmp_path: Path
+) -> None:
+    arms = [
+        {"name": name, "protocol": "p.json", "models": {"default": factories.SIMULATED}}
+        for name in ("a", "b")
+    ]
+    made = factories.experiment(
+        tmp_path,
+        in_workspace=home,
+        question_count=3,
+        arms=arms,
+        budget={"stage": {"questions": 1}},
+        analysis={"contrasts": [["a", "b"]]},
+    )
+    moved(made, ExperimentStatus.AWAITING_CONFIRMATION)
+    page = client.get(url(made)).content.decode()
+    assert "Projected for the whole" in page
+    assert "a against b" in page
+    client.post(url(made, "confirm"))
+    made.refresh_from_db()
+    assert (made.status, made.stage_confirmed_at is not None) == (ExperimentStatus.RUNNING, True)
+
+
+def test_runs_are_filtered_and_paged_by_position(
+    client: Client, home: Workspace, tmp_path: Path
+) -> None:
+    made = factories.experiment(tmp_path, in_workspace=home, question_count=60)
+    first = client.get(url(made)).content.decode()
+    assert "?after=49#runs" in first
+    second = client.get(url(made) + "?after=49").content.decode()
+    assert ">q51<" in second
+    assert ">q50<" not in second
+    assert "No run is like that" in client.get(url(made) + "?status=DONE").content.decode()
+    assert ">q1<" in client.get(url(made) + "?arm=debate&status=PENDING").content.decode()
+    for odd in ("?after=x", "?after=99999999999", "?arm=%00", "?stop=%F0%9F%98%80"):
+        assert client.get(url(made) + odd).status_code == 200
+
+
+@pytest.mark.parametrize("count", [10, 200])
+def test_the_page_and_its_fragment_ask_a_fixed_number_of_queries(
+    client: Client,
+    home: Workspace,
+    tmp_path: Path,
+    count: int,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    made = factories.experiment(tmp_path, in_workspace=home, question_count=count)
+    moved(made, ExperimentStatus.RUNNING)
+    cache.set(heartbeat_key("rounds"), time.time(), 60)
+    client.get(url(made))
+    with django_assert_num_queries(11):
+        fragment(client, made)
+    with django_assert_num_queries(13):
+        client.get(url(made))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.4, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min"),
+        (12_000, "3 h 20 min"),
+        (183_600, "2 days 3 h"),
+    ],
+)
+def test_durations_are_said_as_people_say_them(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+@pytest.mark.django_db(transaction=True)
+def test_fifty_swaps_leave_no_connection_behind(
+    client: Client, made: Experiment, live_server: LiveServer
+) -> None:
+    address = urlsplit(live_server.url)
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    headers = {**HTMX, "Cookie": f"{settings.SESSION_COOKIE_NAME}={session}"}
+    before = 0
+    for swap in range(SWAPS):
+        browser = HTTPConnection(address.hostname or "", address.port)
+        browser.request("GET", url(made), headers=headers)
+        assert b'id="moving"' in browser.getresponse().read()
+        browser.close()
+        if swap == 4:
+            before = connections()
+    assert connections() <= before
+
+
+def connections() -> int:
+    """Return how many connections the test's database has."""
+    time.sleep(0.2)  # The server notices a closed one a moment later.
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+        return int(cursor.fetchone()[0])
