@@ -15,6 +15,8 @@ Interval = tuple[float, float]
 
 FEW_QUESTIONS = 20
 FEW_QUESTIONS_NOTE = "few questions"
+#: Thirds and tenths of averaged runs add up to within this; a reader compares them by eye.
+COUNT_DECIMALS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,8 @@ class Figure:
             "agg": self.agg,
             "round": self.round,
             "by": dict(self.by),
-            "num": plain(self.num),
-            "den": plain(self.den),
+            "num": counted(self.num),
+            "den": counted(self.den),
             "value": plain(self.value),
             "ci": plain_interval(self.ci),
             "ci_method": self.ci_method,
@@ -133,6 +135,11 @@ class Figure:
         if self.paired:
             body |= self.paired.to_json()
         return body
+
+
+def counted(number: float | None) -> int | float | None:
+    """Return a sum of averaged counts without the dust of adding binary fractions."""
+    return plain(None if number is None else round(float(number), COUNT_DECIMALS))
 
 
 def plain(number: float | None) -> int | float | None:

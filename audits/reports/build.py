@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from audits.metrics import Settings
+from audits.metrics import RunRow, Settings
 from audits.metrics.bootstrap import REPORT_RESAMPLES
-from audits.queries import ArmRows, LoggedRows, debate_set_rows, experiment_rows
+from audits.queries import ArmRows, ExperimentRows, LoggedRows, debate_set_rows, experiment_rows
 from audits.reports.comparisons import declared_comparisons, fronts, same_start_partner
 from audits.reports.deviations import deviations, failed_replies
 from audits.reports.figures import RowAddress, condition_json
@@ -41,19 +41,40 @@ def build_report(*, workspace: Workspace, name: str, resamples: int = REPORT_RES
     ``resamples`` are those of each bootstrap interval. Raises InputError where nothing that can
     be reported on has the name.
     """
+    report, _ = build_with_rows(workspace=workspace, name=name, resamples=resamples)
+    return report
+
+
+def build_with_rows(
+    *, workspace: Workspace, name: str, resamples: int = REPORT_RESAMPLES
+) -> tuple[Report, list[list[RunRow]]]:
+    """Return the report as ``build_report``, and the runs of each of its conditions."""
     named = {"workspace": workspace, "name": name}
     experiment = Experiment.objects.filter(**named).select_related("question_set").first()
     if experiment is not None:
-        return experiment_report(experiment, resamples=resamples)
+        arms = experiment_rows(experiment)
+        report = experiment_report(experiment, rows=arms, resamples=resamples)
+        return report, [own.runs for own in arms.arms.values()]
     debate_set = DebateSet.objects.filter(**named).select_related("question_set").first()
     if debate_set is not None:
-        return debates_report(debate_set, resamples=resamples)
+        protocols = debate_set_rows(debate_set)
+        report = debates_report(debate_set, protocols=protocols, resamples=resamples)
+        return report, [logged.runs for logged in protocols.values()]
     raise InputError(f"there is no experiment and no set of imported debates {name!r}")
 
 
-def experiment_report(experiment: Experiment, *, resamples: int = REPORT_RESAMPLES) -> Report:
-    """Return the report on an experiment; runs that are not done are counted and left out."""
-    rows = experiment_rows(experiment)
+def experiment_report(
+    experiment: Experiment,
+    *,
+    rows: ExperimentRows | None = None,
+    resamples: int = REPORT_RESAMPLES,
+) -> Report:
+    """
+    Return the report on an experiment; runs that are not done are counted and left out.
+
+    ``rows`` are those of ``experiment_rows``, where they were read already.
+    """
+    rows = rows or experiment_rows(experiment)
     arms = rows.arms
     analysis = experiment.analysis["analysis"]
     inputs = {
@@ -108,7 +129,12 @@ def _arm_json(
     }
 
 
-def debates_report(debate_set: DebateSet, *, resamples: int = REPORT_RESAMPLES) -> Report:
+def debates_report(
+    debate_set: DebateSet,
+    *,
+    protocols: Mapping[str, LoggedRows] | None = None,
+    resamples: int = REPORT_RESAMPLES,
+) -> Report:
     """Return the report on debates that ran elsewhere, imported as logged."""
     inputs = {
         "debates": debate_set.content_hash,
@@ -118,7 +144,7 @@ def debates_report(debate_set: DebateSet, *, resamples: int = REPORT_RESAMPLES) 
     }
     settings = _settings(inputs, resamples)
     address = RowAddress("debates", debate_set.name)
-    protocols = debate_set_rows(debate_set)
+    protocols = debate_set_rows(debate_set) if protocols is None else protocols
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "debates",

@@ -56,3 +56,14 @@ def test_counts_stay_integers_and_rates_stay_fractions() -> None:
         "[3, 0.5, null, null]"
     )
     assert plain_interval((0.0, math.inf)) is None
+
+
+def test_sums_of_averaged_runs_leave_without_the_dust_of_binary_fractions() -> None:
+    thirds = sum([1 / 3] * 6)
+    tenths = sum([0.1] * 3)
+
+    body = Figure("repair_T", num=tenths, den=thirds, value=tenths / thirds).to_json()
+
+    assert thirds != 2 and tenths != 0.3
+    assert (body["num"], body["den"]) == (0.3, 2)
+    assert isinstance(body["den"], int)

@@ -1,0 +1,145 @@
+"""Asking for reports and building them: asked for by people, built by a worker."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import Any
+
+from celery import current_app
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Q
+from django.db.models.functions import Now
+
+from audits.models import Report, ReportStatus
+from audits.reports.build import SCHEMA_VERSION, build_with_rows, report_bytes
+from audits.reports.stored_rows import store_rows
+from debateweb.audit import record
+from debateweb.errors import DebatewebError
+from debateweb.models import User, Workspace
+from runs.engine.hashing import canonical_bytes
+from runs.models import Aggregate, DebateSet, Experiment, Run, RunStatus
+
+BUILD = "audits.reports.build"
+OUR_FAULT = "Building it failed; the log of the worker says why."
+
+
+def state_of(workspace: Workspace, name: str) -> tuple[str, str] | None:
+    """
+    Return the kind of what a report would be on, and a hash of the state of its records.
+
+    None where nothing that can be reported on has the name. A few counts: rows are append-only
+    and runs that are done stay as they are, so that what a report reads cannot change without
+    one of these.
+    """
+    named = Q(workspace=workspace, name=name, archived_at=None)
+    experiment = Experiment.objects.filter(named).select_related("account").first()
+    if experiment is not None:
+        return "experiment", _hash(_experiment_state(experiment))
+    debates = DebateSet.objects.filter(named).first()
+    if debates is None:
+        return None
+    return "debates", _hash(["debates", debates.name, debates.content_hash, debates.rules])
+
+
+def _experiment_state(experiment: Experiment) -> list[Any]:
+    done = Run.objects.filter(experiment=experiment, status=RunStatus.DONE)
+    counts = done.aggregate(n=Count("pk"))
+    account = experiment.account
+    return [
+        "experiment",
+        experiment.name,
+        experiment.spec_hash,
+        experiment.analysis_hash,
+        experiment.status,
+        counts["n"],
+        Aggregate.objects.filter(run__experiment=experiment).count(),
+        [account.settled_microusd, account.held_microusd, account.overrun_microusd],
+    ]
+
+
+def _hash(state: list[Any]) -> str:
+    return hashlib.sha256(canonical_bytes([SCHEMA_VERSION, *state])).hexdigest()
+
+
+def ask_for_report(*, workspace: Workspace, name: str, actor: User | None) -> Report | None:
+    """
+    Return the report on the records as they stand; ask a worker to build one that is not there.
+
+    None where nothing has the name. Asking again while it is being built rings again. Raises
+    kombu's OperationalError where the broker does not answer: the wish is noted by then.
+    """
+    state = state_of(workspace, name)
+    if state is None:
+        return None
+    kind, inputs_hash = state
+    report = _noted(workspace, name, kind, inputs_hash, actor)
+    if report.status == ReportStatus.BUILDING:
+        transaction.on_commit(partial(_ring, report.pk))
+    return report
+
+
+def _noted(
+    workspace: Workspace, name: str, kind: str, inputs_hash: str, actor: User | None
+) -> Report:
+    there = Report.objects.filter(workspace=workspace, name=name, inputs_hash=inputs_hash).exclude(
+        status=ReportStatus.FAILED
+    )
+    found = there.first()
+    if found is not None:
+        return found
+    try:
+        with transaction.atomic():
+            made = Report.objects.create(
+                workspace=workspace,
+                kind=kind,
+                name=name,
+                inputs_hash=inputs_hash,
+                created_by=actor,
+            )
+            record(act="report.ask", workspace=workspace, obj=made, actor=actor)
+    except IntegrityError:  # Somebody else asked at the same moment.
+        return there.get()
+    return made
+
+
+def _ring(report_id: int) -> None:
+    current_app.send_task(BUILD, args=[report_id], queue="reports", ignore_result=True)
+
+
+def build_stored(report_id: int) -> None:
+    """
+    Build a report that was asked for. Does nothing where another worker builds it or has.
+
+    The row's lock is held while it is built: a worker that dies lets go of it, and the next ring
+    begins anew.
+    """
+    try:
+        with transaction.atomic():
+            waiting = Report.objects.select_for_update(skip_locked=True, of=("self",))
+            report = (
+                waiting.select_related("workspace")
+                .filter(pk=report_id, status=ReportStatus.BUILDING)
+                .first()
+            )
+            if report is not None:
+                _build(report)
+    except DebatewebError as exc:
+        _give_up(report_id, exc.message)
+    except Exception:
+        _give_up(report_id, OUR_FAULT)
+        raise
+
+
+def _build(report: Report) -> None:
+    body, conditions = build_with_rows(workspace=report.workspace, name=report.name)
+    store_rows(report, conditions)
+    report.body = report_bytes(body).decode()
+    report.status, report.ended_at = ReportStatus.BUILT, Now()
+    report.save(update_fields=["body", "status", "ended_at"])
+
+
+def _give_up(report_id: int, fault: str) -> None:
+    Report.objects.filter(pk=report_id, status=ReportStatus.BUILDING).update(
+        status=ReportStatus.FAILED, fault=fault, ended_at=Now()
+    )
