@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from runs import experiment_views, watch_views
+from runs import experiment_views, run_views, watch_views
 
 app_name = "runs"
 urlpatterns: list[URLPattern] = [
@@ -19,4 +19,7 @@ urlpatterns: list[URLPattern] = [
         for act in watch_views.ACTS
     ),
     path("experiments/<int:experiment_id>/cancel", watch_views.cancel, name="experiment_cancel"),
+    path("runs/<int:run_id>/", run_views.run, name="run"),
+    path("runs/<int:run_id>/verify", run_views.run_verify, name="run_verify"),
+    path("runs/<int:run_id>/<int:t>/<str:agent_id>/", run_views.run_cell, name="run_cell"),
 ]

@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from debateweb.models import Workspace
-from tests.runs.factories import experiment
+from runs.models import Experiment
+from tests.runs.factories import experiment, finish
 
 ANONYMOUS, STRANGER = "anonymous", "stranger"
 OWNER, RESEARCHER, ANNOTATOR, READER = "owner", "researcher", "annotator", "reader"
@@ -69,6 +70,11 @@ def _experiment_id(workspace: Workspace) -> dict[str, Any]:
         return {"experiment_id": experiment(Path(folder), in_workspace=workspace).pk}
 
 
+def _run_id(workspace: Workspace, *, ended: bool = False) -> dict[str, Any]:
+    made = Experiment.objects.get(pk=_experiment_id(workspace)["experiment_id"])
+    return {"run_id": (finish(made) if ended else made).runs.get().pk}
+
+
 ROUTES: dict[str, Route] = {
     "home": Route(everybody(302)),
     "health": Route(everybody(200)),
@@ -107,4 +113,10 @@ ROUTES: dict[str, Route] = {
         )
         for act in ("start", "pause", "resume", "confirm")
     },
+    "runs:run": Route(only(OWNER, RESEARCHER, READER), arguments=_run_id),
+    "runs:run_verify": Route(only(OWNER, RESEARCHER, READER), method="POST", arguments=_run_id),
+    "runs:run_cell": Route(
+        only(OWNER, RESEARCHER, READER),
+        arguments=lambda workspace: {**_run_id(workspace, ended=True), "t": 0, "agent_id": "a"},
+    ),
 }

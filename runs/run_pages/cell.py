@@ -1,0 +1,246 @@
+"""One agent in one round: what was sent, read, answered, charged and admitted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from debateweb.texts import DiffPart, diff_words, printable
+from runs.engine.types import Dropped, ReadEntry, Status
+from runs.models import Attempt, AttemptOutcome, LedgerEntry, Run
+from runs.models import State as StateRow
+from runs.run_pages import reads
+from runs.run_pages.matrix import STATUS_BADGES
+from runs.run_pages.reads import Ruling, Version
+from runs.run_pages.texts import Cut, changed_words, cut, cut_bytes
+
+#: Both texts together; above it the difference costs more than a page may take.
+MOST_DIFF_CHARS = 3_000
+DROP_WORDS = {
+    "total_cap": "no room left under the cap of all messages together",
+    "no_slot": "the prompt has no place for peers",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a prompt as it was sent."""
+
+    role: str
+    content: Cut
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A state in a prompt; ``t`` is the round that admitted it, None where there is no such."""
+
+    entry: ReadEntry
+    t: int | None
+    is_same: bool  # Whether the stored state has the hash that was read.
+
+    @property
+    def part(self) -> str:
+        if self.entry.own:
+            return "own"
+        return "earlier turn" if self.entry.earlier else "peer"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A visible state that the prompt does not hold, and why."""
+
+    entry: Dropped
+    t: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """A line of the ledger; ``account`` is the run's or the experiment's."""
+
+    entry: LedgerEntry
+    account: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """An outcome with the beginning of its reply."""
+
+    row: AttemptOutcome
+    raw: Cut
+    detail: Cut
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One attempt with its outcomes (a late one too) and its movements."""
+
+    row: Attempt
+    ends: list[End]
+    movements: list[Movement]
+    retry_of: int | None  # The ordinal of the attempt that this one repeats.
+    decoding: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One request: attempts with one digest sent these very messages."""
+
+    digest: str
+    ordinals: list[int]
+    messages: list[Message]
+    selected: list[Read]
+    dropped: list[LeftOut]
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The candidate that came of it, in full, and what changed since the version before."""
+
+    row: StateRow
+    text: Cut
+    answer_raw: Cut
+    claims: list[dict[str, Any]]
+    parts: list[DiffPart] | None = None
+    before: Version | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CellView:
+    """All that the cell page shows."""
+
+    t: int
+    agent_id: str
+    ruling: Ruling | None
+    badge: tuple[str, str]
+    sent: list[Sent]
+    tries: list[Try]
+    admitted: Admitted | None
+    kept: Version | None
+    is_cut: bool = field(default=False)
+
+
+def cell_of(run: Run, t: int, agent_id: str, *, limit: int | None) -> CellView | None:
+    """
+    Return the cell, or None where the run has none such. Eight queries.
+
+    ``limit`` cuts each text after so many characters (replies: bytes); None shows all.
+    """
+    attempts = reads.attempts_at(run.pk, t, agent_id)
+    ruling = next((r for r in reads.rulings_of(run.pk) if (r.t, r.agent_id) == (t, agent_id)), None)
+    versions = reads.versions_of(run.pk, limit or reads.WHOLE, agent_id=agent_id)
+    state = reads.state_at(run.pk, t, agent_id)
+    if not attempts and ruling is None and state is None:
+        return None
+    before = [version for version in versions if version.round < t]
+    sent = _sent(attempts, reads.prompts_of(attempts), reads.places_of_states(run.pk), limit)
+    tries = _tries(run, attempts, limit)
+    admitted = _admitted(state, before[-1] if before else None, limit) if state else None
+    return CellView(
+        t=t,
+        agent_id=agent_id,
+        ruling=ruling,
+        badge=STATUS_BADGES[Status(ruling.status)] if ruling else ("busy", "round open"),
+        sent=sent,
+        tries=tries,
+        admitted=admitted,
+        kept=before[-1] if before and state is None else None,
+        is_cut=any(text.is_cut for text in _texts(sent, tries, admitted)),
+    )
+
+
+def _texts(sent: list[Sent], tries: list[Try], admitted: Admitted | None) -> Iterable[Cut]:
+    for one in sent:
+        yield from (message.content for message in one.messages)
+    for attempt in tries:
+        for end in attempt.ends:
+            yield from (end.raw, end.detail)
+    if admitted is not None:
+        yield from (admitted.text, admitted.answer_raw)
+
+
+def _sent(
+    attempts: list[Attempt],
+    prompts: dict[str, str],
+    places: dict[tuple[str, int], tuple[int, str]],
+    limit: int | None,
+) -> list[Sent]:
+    requests: dict[str, list[Attempt]] = {}
+    for attempt in attempts:
+        requests.setdefault(attempt.request_digest, []).append(attempt)
+    return [
+        Sent(
+            digest=digest,
+            ordinals=[attempt.ordinal for attempt in same],
+            messages=[
+                Message(message["role"], cut(message["content"], limit))
+                for message in json.loads(prompts[digest])
+            ],
+            selected=_selected(same[0].read_set, places),
+            dropped=_dropped(same[0].read_set, places),
+        )
+        for digest, same in requests.items()
+    ]
+
+
+def _selected(
+    read_set: dict[str, Any], places: dict[tuple[str, int], tuple[int, str]]
+) -> list[Read]:
+    found = []
+    for entry in (ReadEntry(**body) for body in read_set["entries"]):
+        t, digest = places.get((entry.agent_id, entry.state_version), (None, ""))
+        found.append(Read(entry, t, digest == entry.content_hash))
+    return sorted(found, key=lambda read: read.entry.position)
+
+
+def _dropped(
+    read_set: dict[str, Any], places: dict[tuple[str, int], tuple[int, str]]
+) -> list[LeftOut]:
+    found = []
+    for entry in (Dropped(**body) for body in read_set["dropped"]):
+        t, _digest = places.get((entry.agent_id, entry.state_version), (None, ""))
+        found.append(LeftOut(entry, t, DROP_WORDS.get(entry.reason, entry.reason)))
+    return found
+
+
+def _tries(run: Run, attempts: list[Attempt], limit: int | None) -> list[Try]:
+    ends: dict[int, list[End]] = {}
+    for row in reads.outcomes_of(attempts, limit):
+        raw = cut_bytes(bytes(row.raw_start), row.raw_bytes)  # type: ignore[attr-defined]
+        ends.setdefault(row.attempt_id, []).append(End(row, raw, cut(row.error_detail, limit)))
+    movements: dict[int | None, list[Movement]] = {}
+    for entry in reads.entries_of(attempts):
+        account = "run" if entry.account_id == run.account_id else "experiment"
+        movements.setdefault(entry.attempt_id, []).append(Movement(entry, account))
+    ordinals = {attempt.pk: attempt.ordinal for attempt in attempts}
+    return [
+        Try(
+            row=attempt,
+            ends=ends.get(attempt.pk, []),
+            movements=movements.get(attempt.pk, []),
+            retry_of=ordinals.get(attempt.retry_of_id) if attempt.retry_of_id else None,
+            decoding=", ".join(f"{key} {value}" for key, value in attempt.decoding.items()),
+        )
+        for attempt in attempts
+    ]
+
+
+def _admitted(state: StateRow, before: Version | None, limit: int | None) -> Admitted:
+    return Admitted(
+        row=state,
+        text=cut(state.text, limit),
+        answer_raw=cut(state.answer_raw, limit),
+        claims=[{**claim, "text": cut(claim["text"], limit)} for claim in state.claims],
+        parts=_changes(state, before),
+        before=before,
+    )
+
+
+def _changes(state: StateRow, before: Version | None) -> list[DiffPart] | None:
+    if before is None or before.text.is_cut:
+        return None
+    if len(state.text) + len(before.text.text) <= MOST_DIFF_CHARS:
+        return diff_words(printable(before.text.text), printable(state.text))
+    return changed_words(printable(before.text.text), printable(state.text))

@@ -1,0 +1,316 @@
+"""The run page: one debate as a matrix, its cells, and its replay."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from debateweb.models import Role, Workspace
+from runs.models import Run, State
+from runs.providers.base import ProviderReply
+from runs.providers.endings import BAD_REQUEST, RATE_LIMITED, failed
+from runs.run_pages.reads import CELL_TEXT_CHARS
+from runs.run_pages.texts import changed_words, cut, cut_bytes
+from tests.debateweb.people import member, signed_in
+from tests.runs import factories
+from tests.runs.scripted import Call, ScriptedGateway, replied, said
+
+pytestmark = pytest.mark.django_db
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)> <iframe srcdoc='<script>alert(2)</script>'></iframe> "
+    '<div hx-get="/logout" hx-trigger="load">x</div> [click](javascript:alert(3)) '
+    "<a href='javascript:alert(4)'>y</a> \u202eevil\u202c \x00 \x1b[31m red"
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_broker() -> Iterator[None]:
+    with patch("runs.dispatch.current_app"):
+        yield
+
+
+@pytest.fixture
+def home() -> Workspace:
+    return Workspace.objects.create(name="home")
+
+
+@pytest.fixture
+def reader(home: Workspace) -> Client:
+    return signed_in(member(home, Role.READER))
+
+
+def ran(folder: Path, home: Workspace, script: Any = None, **parts: Any) -> Run:
+    """Return the first run of an experiment that ended."""
+    made = factories.experiment(folder, in_workspace=home, **parts)
+    gateway = ScriptedGateway(script) if script is not None else ScriptedGateway()
+    first = factories.finish(made, gateway).runs.order_by("position").first()
+    assert first is not None
+    return first
+
+
+def run_url(run: Run, query: str = "") -> str:
+    return reverse("runs:run", args=["home", run.pk]) + query
+
+
+def cell_url(run: Run, t: int, agent_id: str, query: str = "") -> str:
+    return reverse("runs:run_cell", args=["home", run.pk, t, agent_id]) + query
+
+
+def page(client: Client, url: str, **headers: str) -> str:
+    answer = client.get(url, headers=headers)
+    assert answer.status_code == 200, answer.status_code
+    return answer.content.decode()
+
+
+def words(html: str) -> str:
+    """Return what a page says, without its tags, spaces run together."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+def cell_words(html: str, number: int, t: int) -> str:
+    found = re.search(rf'<td id="cell-{number}-{t}".*?</td>', html, re.DOTALL)
+    assert found is not None
+    return words(found[0])
+
+
+def turning(call: Call) -> ProviderReply:
+    """Agent a goes right → wrong in round 1, b wrong → right in round 2, c stays right."""
+    answers = {"a": ["2", "3", "3"], "b": ["5", "5", "2"], "c": ["2", "2", "2"]}
+    return said(answers[call.agent_id][call.t])
+
+
+def test_the_matrix_shows_every_agent_in_every_round_with_right_and_wrong(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    html = page(reader, run_url(ran(tmp_path, home, turning)))
+    assert len(re.findall(r'<td id="cell-\d+-\d+"', html)) == 9
+    assert "admitted" in cell_words(html, 1, 0) and "right" in cell_words(html, 1, 0)
+    assert "right → wrong" in cell_words(html, 1, 1)
+    assert "wrong" in cell_words(html, 1, 2) and "→" not in cell_words(html, 1, 2)
+    assert "wrong → right" in cell_words(html, 2, 2)
+    said_ = words(html)
+    assert "What is 1 plus 1?" in said_ and "Reference: 2" in said_
+    assert "Stopped: round_limit" in said_ and "changed_answers" in said_
+    assert "plurality after round 2" in said_ and "Settled" in said_
+    assert 'href="#cell-1-1"' in html and 'href="#cell-2-2"' in html
+
+
+def test_show_lists_only_agents_that_turned_and_lets_their_other_cells_recede(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    run = ran(tmp_path, home, turning)
+    broke = page(reader, run_url(run, "?show=broke"))
+    assert 'id="cell-1-1"' in broke and 'id="cell-2-2"' not in broke
+    assert broke.count('class="run-aside"') == 2
+    assert 'href="?show=fixed#cell-2-2"' in broke
+    assert 'id="cell-2-2"' in page(reader, run_url(run, "?show=fixed"))
+    assert "No agent of this run has such a round." in page(reader, run_url(run, "?show=refused"))
+    everything = page(reader, run_url(run, "?show=<script>"))
+    assert len(re.findall(r'<td id="cell-\d+-\d+"', everything)) == 9
+
+
+def test_what_changed_since_the_last_version_is_told_word_by_word(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    html = page(reader, run_url(ran(tmp_path, home, turning)))
+    assert "What changed: +1 −1 words" in cell_words(html, 1, 1)
+    assert "[removed: 2. ]" in cell_words(html, 1, 1).replace("  ", " ")
+    assert "What changed: +0 −0 words" in cell_words(html, 3, 1)
+
+
+def test_an_agent_that_fails_keeps_its_version_and_one_without_any_is_inactive(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    def script(call: Call) -> ProviderReply:
+        if call.agent_id == "c" or (call.agent_id, call.t) == ("b", 1):
+            return failed(BAD_REQUEST, "no <b>such</b> thing")
+        return said("2")
+
+    run = ran(tmp_path, home, script)
+    html = page(reader, run_url(run))
+    assert "retained: version 1 of round 0" in cell_words(html, 2, 1)
+    assert "failed" in cell_words(html, 3, 0)
+    assert "inactive" in cell_words(html, 3, 1)
+    cell = page(reader, cell_url(run, 1, "b"))
+    assert "Retained" in words(cell) and cell_url(run, 0, "b") in cell
+    assert "no &lt;b&gt;such&lt;/b&gt; thing" in cell
+
+
+def test_the_cell_page_shows_prompt_read_set_attempts_and_ledger(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    def script(call: Call) -> ProviderReply:
+        if (call.agent_id, call.t, call.nth) == ("a", 1, 0):
+            return failed(RATE_LIMITED, "slow down")
+        return said("2")
+
+    run = ran(tmp_path, home, script)
+    html = page(reader, cell_url(run, 1, "a"))
+    told = words(html)
+    attempts = list(run.attempts.filter(t=1, agent_id="a").order_by("ordinal"))
+    assert len(attempts) == 2
+    for message in json.loads(attempts[0].prompt):
+        assert message["content"].splitlines()[0] in html
+    assert "Attempts 0, 1; request" in told and attempts[0].request_digest in html
+    assert cell_url(run, 0, "b") in html and cell_url(run, 0, "c") in html
+    assert "retry of 0" in told and "rate_limited" in told and "scripted-1" in told
+    assert "reserve" in told and "settle" in told and "So the answer is 2." in told
+    assert "Admitted as version 2" in told
+
+
+def test_states_that_were_cut_or_left_out_are_named_with_lengths_and_reasons(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    def script(call: Call) -> ProviderReply:
+        return replied("x" * 300 + "\nFinal answer: 2")
+
+    caps = {"message_cap_chars": 100, "total_cap_chars": 150}
+    run = ran(tmp_path, home, script, protocol={"selection": caps})
+    told = words(page(reader, cell_url(run, 1, "a")))
+    assert "truncated" in told and "316 → 100" in told
+    assert "dropped" in told and "no room left under the cap" in told
+
+
+@pytest.mark.parametrize("where", ["text", "answer"])
+def test_hostile_replies_are_shown_and_do_nothing(
+    where: str, tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    reply = f"{HOSTILE}\nFinal answer: {HOSTILE if where == 'answer' else 2}"
+
+    def script(call: Call) -> ProviderReply:
+        return replied(b"\xff\xfe" + reply.encode())
+
+    run = ran(tmp_path, home, script)
+    urls = [run_url(run), cell_url(run, 0, "a")]
+    if where == "text":  # With a hostile answer nobody was admitted, and nobody revised.
+        urls.append(cell_url(run, 1, "b"))
+    for url in urls:
+        html = page(reader, url)
+        main = html[html.index("<main") : html.index("</main>")]
+        assert "<img" not in main and "<iframe" not in main and 'hx-get="/logout"' not in main
+        assert 'href="javascript' not in main and "href='javascript" not in main
+        assert not {"\u202e", "\x00", "\x1b"} & set(html)
+    raw = page(reader, cell_url(run, 0, "a"))
+    assert "&lt;img src=x onerror=alert(1)&gt;" in raw
+    assert "⟨U+202E⟩" in raw and "⟨U+0000⟩" in raw and "⟨0xFF⟩⟨0xFE⟩" in raw
+
+
+def test_a_line_of_a_megabyte_is_cut_and_shown_whole_when_asked_for(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    def script(call: Call) -> ProviderReply:
+        return replied("y" * 1_000_000 + "\nFinal answer: 2")
+
+    run = ran(tmp_path, home, script, protocol={"revision_rounds": 1})
+    assert len(page(reader, run_url(run))) < 60_000
+    html = page(reader, cell_url(run, 0, "a"))
+    assert len(html) < 4 * CELL_TEXT_CHARS and "?all=1" in html
+    assert "y" * 1_000_000 in page(reader, cell_url(run, 0, "a", "?all=1"))
+
+
+def test_verifying_says_that_everything_agrees_or_what_does_not(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    run = ran(tmp_path, home, turning)
+    url = reverse("runs:run_verify", args=["home", run.pk])
+    assert "Everything agrees" in reader.post(url).content.decode()
+    panel = reader.post(url, headers={"HX-Request": "true"}).content.decode()
+    assert "Everything agrees" in panel and "<html" not in panel
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = 'replica'")
+        State.objects.filter(run=run, agent_id="a", state_version=1).update(answer_value="9")
+        cursor.execute("SET LOCAL session_replication_role = 'origin'")
+    told = words(reader.post(url).content.decode())
+    assert "The records disagree" in told and "agent a" in told
+
+
+def test_a_run_that_has_not_begun_says_so_and_cannot_be_verified(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    run = factories.experiment(tmp_path, in_workspace=home).runs.get()
+    assert "Nothing was asked yet." in page(reader, run_url(run))
+    url = reverse("runs:run_verify", args=["home", run.pk])
+    assert "has not ended" in reader.post(url).content.decode()
+    assert reader.get(cell_url(run, 0, "a")).status_code == 404
+
+
+def test_runs_lead_to_their_neighbours_by_position(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    made = factories.experiment(tmp_path, in_workspace=home, question_count=3)
+    first, middle, last = made.runs.order_by("position")
+    assert f'rel="prev" href="{run_url(first)}"' in page(reader, run_url(middle))
+    assert f'rel="next" href="{run_url(last)}"' in page(reader, run_url(middle))
+    assert 'rel="prev"' not in page(reader, run_url(first))
+    assert 'rel="next"' not in page(reader, run_url(last))
+
+
+def test_annotators_strangers_and_other_workspaces_find_no_run(
+    tmp_path: Path, home: Workspace
+) -> None:
+    run = ran(tmp_path, home)
+    other = Workspace.objects.create(name="other")
+    annotator = signed_in(member(home, Role.ANNOTATOR))
+    stranger = signed_in(member(other, Role.OWNER, "stranger"))
+    for client in (annotator, stranger):
+        assert client.get(run_url(run)).status_code == 404
+        assert client.get(cell_url(run, 0, "a")).status_code == 404
+    foreign = reverse("runs:run", args=["other", run.pk])
+    assert stranger.get(foreign).status_code == 404
+
+
+def test_an_htmx_request_for_a_cell_gets_the_panel_alone(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    run = ran(tmp_path, home)
+    panel = page(reader, cell_url(run, 0, "a"), **{"HX-Request": "true"})
+    assert "<html" not in panel and "Prompt as sent" in panel
+    assert "Open as a page" in panel
+
+
+def test_queries_are_as_many_for_many_agents_and_rounds_as_for_few(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    counts = []
+    for agents, rounds in ((2, 1), (9, 4)):
+        protocol = {
+            "agents": [{"id": f"a{i}"} for i in range(agents)],
+            "revision_rounds": rounds,
+        }
+        run = ran(tmp_path, home, protocol=protocol)
+        assert run.verdicts.count() == agents * (rounds + 1)
+        each = []
+        for url in (run_url(run), cell_url(run, 1, "a0")):
+            page(reader, url)  # The arm is read once in a process.
+            with CaptureQueriesContext(connection) as seen:
+                page(reader, url)
+            each.append(len(seen))
+        counts.append(each)
+    assert counts[0] == counts[1]
+    assert max(counts[0]) <= 16, counts
+
+
+def test_a_cut_reply_ends_between_characters() -> None:
+    euro = "€".encode()
+    assert cut_bytes(euro[:2], 3).text == ""
+    assert cut_bytes(euro, 3).text == "€"
+    assert cut_bytes(euro[:2], 2).text == "⟨0xE2⟩⟨0x82⟩"
+    assert cut("abc", 2).is_cut and not cut("abc", 3).is_cut and not cut("abc", None).is_cut
+
+
+def test_kept_and_added_words_are_the_new_text_and_kept_and_removed_ones_the_old() -> None:
+    old, new = "  one two\nthree ", "one 2\n\nthree four"
+    parts = changed_words(old, new)
+    assert "".join(p.text for p in parts if p.change != "removed") == new
+    assert "".join(p.text for p in parts if p.change != "added") == old
