@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from debateweb.texts import DiffPart, diff_words, printable
-from runs.engine.types import Dropped, ReadEntry, Status
+from runs.engine.types import CallStatus, Dropped, ReadEntry, Status
 from runs.models import Attempt, AttemptOutcome, LedgerEntry, Run
 from runs.models import State as StateRow
 from runs.run_pages import reads
@@ -30,6 +30,7 @@ class Message:
 
     role: str
     content: Cut
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,12 @@ class End:
     row: AttemptOutcome
     raw: Cut
     detail: Cut
+    label: str
+
+    @property
+    def badge(self) -> tuple[str, str]:
+        kind = "ok" if self.row.status == CallStatus.SUCCEEDED else "bad"
+        return kind, self.row.status.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,10 @@ class Try:
     movements: list[Movement]
     retry_of: int | None  # The ordinal of the attempt that this one repeats.
     decoding: str
+
+    @property
+    def label(self) -> str:
+        return f"attempt {self.row.ordinal}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +186,12 @@ def _sent(
             digest=digest,
             ordinals=[attempt.ordinal for attempt in same],
             messages=[
-                Message(message["role"], cut(message["content"], limit))
-                for message in json.loads(prompts[digest])
+                Message(
+                    message["role"],
+                    cut(message["content"], limit),
+                    f"Message {number} of attempt {same[0].ordinal}",
+                )
+                for number, message in enumerate(json.loads(prompts[digest]), start=1)
             ],
             selected=_selected(same[0].read_set, places),
             dropped=_dropped(same[0].read_set, places),
@@ -206,25 +221,35 @@ def _dropped(
 
 
 def _tries(run: Run, attempts: list[Attempt], limit: int | None) -> list[Try]:
+    ordinals = {attempt.pk: attempt.ordinal for attempt in attempts}
     ends: dict[int, list[End]] = {}
     for row in reads.outcomes_of(attempts, limit):
         raw = cut_bytes(bytes(row.raw_start), row.raw_bytes)  # type: ignore[attr-defined]
-        ends.setdefault(row.attempt_id, []).append(End(row, raw, cut(row.error_detail, limit)))
+        label = f"{'Late reply' if row.late else 'Reply'} to attempt {ordinals[row.attempt_id]}"
+        end = End(row, raw, cut(row.error_detail, limit), label)
+        ends.setdefault(row.attempt_id, []).append(end)
     movements: dict[int | None, list[Movement]] = {}
     for entry in reads.entries_of(attempts):
         account = "run" if entry.account_id == run.account_id else "experiment"
         movements.setdefault(entry.attempt_id, []).append(Movement(entry, account))
-    ordinals = {attempt.pk: attempt.ordinal for attempt in attempts}
     return [
         Try(
             row=attempt,
             ends=ends.get(attempt.pk, []),
             movements=movements.get(attempt.pk, []),
             retry_of=ordinals.get(attempt.retry_of_id) if attempt.retry_of_id else None,
-            decoding=", ".join(f"{key} {value}" for key, value in attempt.decoding.items()),
+            decoding=_decoding(attempt.decoding),
         )
         for attempt in attempts
     ]
+
+
+def _decoding(settings: dict[str, Any]) -> str:
+    """Return the settings that were set, as words."""
+    said = (
+        f"{key} {json.dumps(value)}" for key, value in settings.items() if value not in (None, [])
+    )
+    return ", ".join(said)
 
 
 def _admitted(state: StateRow, before: Version | None, limit: int | None) -> Admitted:

@@ -74,6 +74,11 @@ class Cell:
     is_aside: bool = False
 
     @property
+    def label(self) -> str:
+        what = "Text of" if self.is_first else "What changed in"
+        return f"{what} {self.agent_id}, round {self.t}"
+
+    @property
     def is_new(self) -> bool:
         return self.held is not None and self.held is not self.before
 
