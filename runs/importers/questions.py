@@ -3,7 +3,8 @@ Questions of our own format, as JSON Lines, a JSON array or CSV (docs/formats.md
 
 In CSV ``choices`` and several references are a JSON list or are separated by ``|``; a file
 without an ``id`` column gets the numbers of its rows as ids, and one that names neither
-``answer_type`` nor ``reference`` holds open questions.
+``answer_type`` nor ``reference`` holds open questions. Columns with other names are read by a
+``FieldMapping``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from runs.engine.types import AnswerType, Evidence
 from runs.importers import json_text
 from runs.importers.faults import FaultLog, shown
 from runs.importers.fields import Fields
+from runs.importers.mapping import FieldMapping, mapped
 from runs.importers.records import ANSWER_TYPES, SPLITS, QuestionRecord
 from runs.importers.references import choices_problem, reference_problem, yesno
 from runs.importers.rows import Row, csv_rows, json_rows
@@ -24,18 +26,24 @@ _LIST_COLUMNS = ("choices", "reference", "evidence", "metadata")
 _KEPT_EMPTY = ("id", "answer_type", "reference")
 
 
-def read_jsonl(source: Source, log: FaultLog) -> Iterator[tuple[int, QuestionRecord]]:
+def read_jsonl(
+    source: Source, log: FaultLog, mapping: FieldMapping | None = None
+) -> Iterator[tuple[int, QuestionRecord]]:
     """Yield the good questions of a JSON Lines file or JSON array with their lines."""
-    for row in json_rows(source, log):
-        fields = Fields(row.data, row.line, log)
+    for number, row in enumerate(json_rows(source, log), 1):
+        data = row.data if mapping is None else mapped(row.data, number, mapping)
+        fields = Fields(data, row.line, log)
         record = question_from(fields)
         if fields.clean:
             yield row.line, record
 
 
-def read_csv(source: Source, log: FaultLog) -> Iterator[tuple[int, QuestionRecord]]:
+def read_csv(
+    source: Source, log: FaultLog, mapping: FieldMapping | None = None
+) -> Iterator[tuple[int, QuestionRecord]]:
     """Yield the good questions of a CSV file with their lines."""
-    for number, row in enumerate(csv_rows(source, log), 1):
+    for number, found in enumerate(csv_rows(source, log), 1):
+        row = found if mapping is None else Row(found.line, mapped(found.data, number, mapping))
         data = _cells(row, number, log)
         if data is None:
             continue

@@ -15,6 +15,7 @@ from typing import IO, TypeVar
 
 from runs.importers import debate_logs, debates, question_sets, questions
 from runs.importers.faults import Fault, FaultLog, ImportFaults, shown
+from runs.importers.mapping import FieldMapping
 from runs.importers.records import DebateRecord, QuestionRecord, record_hash
 from runs.importers.sources import Source, open_source
 
@@ -38,6 +39,8 @@ DEBATE_READERS: dict[str, Reader[DebateRecord]] = {
         debate_logs.read_gsm8k_solutions, steps={"175b_finetuning": "175b_verification"}
     ),
 }
+#: Formats whose columns may have other names, with what reads them by a mapping.
+MAPPED_READERS = {"jsonl": questions.read_jsonl, "csv": questions.read_csv}
 _RULES = {
     "jsonl": "as_given",
     "du": debate_logs.DU_RULES,
@@ -59,16 +62,23 @@ def score_rules(format_name: str) -> str:
 
 
 def read_questions(
-    target: Target, format_name: str | None = None, *, name: str | None = None
+    target: Target,
+    format_name: str | None = None,
+    *,
+    name: str | None = None,
+    mapping: FieldMapping | None = None,
 ) -> Iterator[QuestionRecord]:
     """
     Yield the questions of a path, ``-`` or stream; the format is guessed where None.
 
+    ``mapping`` says which columns hold what; formats with fixed names do without it.
     Raises ImportFaults, at the first ``next``, where anything in the file is wrong.
     """
     with open_source(target, name) as source:
         chosen = format_name or guess_format(source.name, source.head())
         reader = _reader(QUESTION_READERS, chosen, source, "questions")
+        if mapping is not None and chosen in MAPPED_READERS:
+            reader = partial(MAPPED_READERS[chosen], mapping=mapping)
         yield from _twice(reader, source, lambda record: record.id, "id")
 
 

@@ -16,8 +16,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from debateweb.models import Workspace
-from runs.models import Experiment
-from tests.runs.factories import experiment, finish
+from runs.importers.records import AgentRecord, DebateRecord
+from runs.models import DebateSet, Experiment, QuestionSet
+from runs.services.imports import import_debates, import_questions
+from tests.runs.factories import experiment, finish, questions
 
 ANONYMOUS, STRANGER = "anonymous", "stranger"
 OWNER, RESEARCHER, ANNOTATOR, READER = "owner", "researcher", "annotator", "reader"
@@ -75,6 +77,28 @@ def _run_id(workspace: Workspace, *, ended: bool = False) -> dict[str, Any]:
     return {"run_id": (finish(made) if ended else made).runs.get().pk}
 
 
+def _question_set(workspace: Workspace) -> QuestionSet:
+    import_questions(workspace=workspace, name="q", format_name="jsonl", records=questions())
+    return QuestionSet.objects.get(workspace=workspace, name="q")
+
+
+def _question(workspace: Workspace) -> dict[str, Any]:
+    found = _question_set(workspace)
+    return {"set_id": found.pk, "question_id": found.questions.get().pk}
+
+
+def _debate(workspace: Workspace) -> dict[str, Any]:
+    question = questions()[0]
+    record = DebateRecord("d", question, "p", agents=(AgentRecord("a", "m"),), rounds=())
+    import_debates(workspace=workspace, name="d", format_name="jsonl", records=[record])
+    found = DebateSet.objects.get(workspace=workspace, name="d")
+    return {"set_id": found.pk, "debate_id": found.debates.get().pk}
+
+
+def _debate_set_id(workspace: Workspace) -> dict[str, Any]:
+    return {"set_id": _debate(workspace)["set_id"]}
+
+
 ROUTES: dict[str, Route] = {
     "home": Route(everybody(302)),
     "health": Route(everybody(200)),
@@ -103,6 +127,22 @@ ROUTES: dict[str, Route] = {
     "member_archive": Route(only(OWNER), arguments=_member_id),
     "invite": Route(only(OWNER, status=400), method="POST"),
     "invitation_revoke": Route(only(), method="POST", arguments=fixed(invitation_id=0)),
+    "runs:questions": Route(only(OWNER, RESEARCHER, READER)),
+    "runs:question_import": Route(only(OWNER, RESEARCHER)),
+    "runs:question_upload": Route(
+        only(OWNER, RESEARCHER, status=302), arguments=fixed(content_hash="0" * 64)
+    ),
+    "runs:debates": Route(only(OWNER, RESEARCHER, READER)),
+    "runs:debate_set": Route(only(OWNER, RESEARCHER, READER), arguments=_debate_set_id),
+    "runs:debate_set_archive": Route(only(OWNER, RESEARCHER), arguments=_debate_set_id),
+    "runs:debate": Route(only(OWNER, RESEARCHER, READER), arguments=_debate),
+    "runs:question_set": Route(
+        only(OWNER, RESEARCHER, READER), arguments=lambda w: {"set_id": _question_set(w).pk}
+    ),
+    "runs:question_set_archive": Route(
+        only(OWNER, RESEARCHER), arguments=lambda w: {"set_id": _question_set(w).pk}
+    ),
+    "runs:question": Route(only(OWNER, RESEARCHER, READER), arguments=_question),
     "runs:experiments": Route(only(OWNER, RESEARCHER, READER)),
     "runs:experiment_new": Route(only(OWNER, RESEARCHER)),
     "runs:experiment": Route(only(OWNER, RESEARCHER, READER), arguments=_experiment_id),
