@@ -38,9 +38,10 @@ lint: env-dev ## Lint alone
 format: env-dev ## Format the code and sort the imports
 	@$(VENV)/bin/ruff check --fix-only --quiet . ; $(VENV)/bin/ruff format .
 
-bench: env-dev ## Wall time against the ideal and CPU a call, on a durable database
+bench: env-dev ## Wall time against the ideal, CPU a call, and pages at 100,000 attempts
 	@DEBATEWEB_TEST_DURABLE=1 $(PY) tests/run.py -- $(PY) -m tests.load.rounds_bench
 	@$(PY) tests/run.py -- $(PY) -m tests.load.providers_bench
+	@$(PY) tests/run.py -- $(PY) -m tests.load.pages_bench
 
 stress: env-dev ## The long drills: kills, forced interleavings
 	@exec $(PY) tests/run.py -m stress -s

@@ -6,14 +6,17 @@ Counts are of one experiment or of one page of experiments, never of all that th
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.core.cache import cache
 from django.db import connection
 from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from redis.exceptions import RedisError
 
 from debateweb.models import Workspace
 from runs.models import Arm, Experiment, ExperimentStatus, ProtocolVersion, Run, RunStatus
@@ -22,6 +25,8 @@ from runs.models import Arm, Experiment, ExperimentStatus, ProtocolVersion, Run,
 PACE_RUNS = 100
 #: A run that nobody holds and nobody was asked to take for so long is nobody's.
 UNHEARD_SECONDS = 15
+#: Counts of all calls may be so old; what is under way never is.
+COUNTED_FOR_SECONDS = 10
 
 ENDED = (ExperimentStatus.FINISHED, ExperimentStatus.CANCELLED)
 
@@ -124,15 +129,20 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Attempts of an experiment. ``without_reply`` are neither in flight nor have an outcome."""
+    """
+    Attempts of an experiment as they were ``counted_at``.
+
+    ``without_outcome`` are neither in flight nor have ended: their worker was lost.
+    """
 
     attempts: int
     retries: int
     in_flight: int
     outcomes: tuple[OutcomeCount, ...]
+    counted_at: datetime
 
     @property
-    def without_reply(self) -> int:
+    def without_outcome(self) -> int:
         return self.attempts - self.in_flight - sum(o.attempts for o in self.outcomes)
 
 
@@ -180,12 +190,35 @@ def open_rounds(experiment: Experiment) -> list[OpenRound]:
     return [OpenRound(*row) for row in _rows(_OPEN_ROUNDS, experiment, unheard=unheard)]
 
 
+def in_flight(experiment: Experiment) -> int:
+    """Return how many calls are under way now. One query over the runs under way."""
+    [(calls,)] = _rows(_IN_FLIGHT, experiment)
+    return int(calls)
+
+
 def calls_of(experiment: Experiment) -> Calls:
-    """Return what was asked of models and how it ended. Three queries."""
-    [(attempts, retries)] = _rows(_ATTEMPTS, experiment)
-    [(in_flight,)] = _rows(_IN_FLIGHT, experiment)
-    outcomes = tuple(OutcomeCount(*row) for row in _rows(_OUTCOMES, experiment))
-    return Calls(attempts, retries, in_flight, outcomes)
+    """
+    Return what was asked of models and how it ended. Three queries, or none.
+
+    The one count that grows with all that was done: while it moves, however many watch, it is
+    made once in ``COUNTED_FOR_SECONDS``, and again when the experiment has come to rest.
+    """
+    key = f"calls:{experiment.pk}:{experiment.status}:{experiment.spec_hash}"
+    counted = _remembered(key)
+    if counted is None:
+        [(attempts, retries)] = _rows(_ATTEMPTS, experiment)
+        outcomes = tuple(OutcomeCount(*row) for row in _rows(_OUTCOMES, experiment))
+        counted = Calls(attempts, retries, in_flight(experiment), outcomes, timezone.now())
+        with suppress(RedisError):
+            cache.set(key, counted, COUNTED_FOR_SECONDS)
+    return counted
+
+
+def _remembered(key: str) -> Calls | None:
+    with suppress(RedisError):  # Without the cache it is counted each time.
+        found = cache.get(key)
+        return found if isinstance(found, Calls) else None
+    return None
 
 
 def pace_of(experiment: Experiment, *, left: int) -> Pace | None:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.timezone import now
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from debateweb.errors import StateError
 from debateweb.guards import READERS, RUNNERS, WorkspaceRequest, require_role
@@ -27,6 +28,7 @@ from runs.queries_experiments import (
     OpenRound,
     arms_of,
     calls_of,
+    in_flight,
     open_rounds,
     pace_of,
     runs_of,
@@ -106,9 +108,16 @@ def cancel(request: WorkspaceRequest, experiment_id: int) -> HttpResponse:
         messages.warning(request, NO_BROKER)
     else:
         messages.success(request, "It is cancelled.")
-    if found.status == ExperimentStatus.CANCELLED and not worker_is_alive():
+    if found.status == ExperimentStatus.CANCELLED and not _has_worker():
         experiments.end_pending(found)  # Nobody else would.
     return redirect("runs:experiment", request.workspace.name, found.pk)
+
+
+def _has_worker() -> bool:
+    try:
+        return worker_is_alive()
+    except RedisError:  # Where the broker is away no worker hears anything either.
+        return False
 
 
 def _found(request: WorkspaceRequest, experiment_id: int) -> Experiment:
@@ -127,13 +136,14 @@ def _moving(found: Experiment) -> dict[str, Any]:
     arms, rounds = arms_of(found), open_rounds(found)
     done, running, pending = _totals(arms)
     moves = _can_change(found, running, pending)
-    is_stalled = moves and not any(r.held for r in rounds) and not worker_is_alive()
+    is_stalled = moves and not any(r.held for r in rounds) and not _has_worker()
     is_running = found.status == ExperimentStatus.RUNNING
     return {
         "experiment": found,
         "arms": arms,
         "rounds": rounds,
         "calls": calls_of(found),
+        "in_flight": in_flight(found),
         "pace": pace_of(found, left=running + pending) if is_running and not is_stalled else None,
         "done": done,
         "running": running,
