@@ -8,7 +8,7 @@ and the guard of every view finds it in one place. Every route needs a line in
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from debateweb import account_views, health, views, workspace_views
+from debateweb import account_views, api, health, views, workspace_views
 
 workspace_patterns: list[URLPattern | URLResolver] = [
     path("", workspace_views.workspace, name="workspace"),
@@ -44,6 +44,7 @@ urlpatterns = [
     path("account/tokens/<int:token_id>/revoke", account_views.revoke_token, name="token_revoke"),
     path("workspaces", workspace_views.workspaces, name="workspaces"),
     path("w/<slug:workspace>/", include(workspace_patterns)),
+    path("api/v1/", api.urls),
 ]
 
 handler400 = "debateweb.errorpages.bad_request"

@@ -37,16 +37,32 @@ def debate_figures(
     settings = settings or Settings()
     panel = build_panel(runs)
     chosen = panel.aggregator(aggregator)
-    ratios = list(excess_ratios(panel, build_panel(same_start))) if same_start else []
-    ratios += _ratios(panel, chosen, compared=bool(same_start))
-    # One call for all of them: they share one set of resamples.
-    ratios += [*dependence_ratios(panel, blind_start=blind_start), *rates.usage(panel)]
+    ratios = debate_ratios(
+        panel,
+        alone=build_panel(same_start) if same_start else None,
+        aggregator=aggregator,
+        blind_start=blind_start,
+    )
     return [
+        # One call for all of them: they share one set of resamples.
         *figures_from(panel, ratios, settings),
         *dependence_figures(panel, settings, blind_start=blind_start),
         *_usage_totals(panel, settings),
         *_stratum_figures(panel, chosen, settings, compared=bool(same_start)),
     ]
+
+
+def debate_ratios(
+    panel: Panel,
+    *,
+    alone: Panel | None = None,
+    aggregator: str | None = None,
+    blind_start: bool = True,
+) -> list[Ratio]:
+    """Return every rate of one condition as counts per run; arguments as in ``debate_figures``."""
+    ratios = list(excess_ratios(panel, alone)) if alone is not None else []
+    ratios += _ratios(panel, panel.aggregator(aggregator), compared=alone is not None)
+    return [*ratios, *dependence_ratios(panel, blind_start=blind_start), *rates.usage(panel)]
 
 
 def _ratios(panel: Panel, aggregator: str, *, compared: bool) -> Iterator[Ratio]:

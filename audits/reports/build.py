@@ -86,7 +86,7 @@ def experiment_report(
         "results": rows.results_hash,
     }
     settings = _settings(inputs, resamples, alpha=analysis["alpha"])
-    address = RowAddress("experiments", experiment.name)
+    address = RowAddress(experiment.workspace.name, "experiments", experiment.name)
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "experiment",
@@ -143,7 +143,7 @@ def debates_report(
         "scoring": AS_LOGGED,
     }
     settings = _settings(inputs, resamples)
-    address = RowAddress("debates", debate_set.name)
+    address = RowAddress(debate_set.workspace.name, "debates", debate_set.name)
     protocols = debate_set_rows(debate_set) if protocols is None else protocols
     return {
         "schema_version": SCHEMA_VERSION,

@@ -21,10 +21,11 @@ EXCESS = ("excess_repair_T", "excess_damage_T")
 
 
 class RowAddress:
-    """Where the rows behind a figure are had: a path on this site, the same on every one."""
+    """Where the rows behind a figure are had: a path of this site's API (audits/api.py)."""
 
-    def __init__(self, collection: str, name: str) -> None:
-        self._path = f"/api/v1/{collection}/{quote(name, safe='')}/rows"
+    def __init__(self, workspace: str, collection: str, name: str) -> None:
+        place = f"/api/v1/workspaces/{quote(workspace, safe='')}/{collection}"
+        self._path = f"{place}/{quote(name, safe='')}/rows"
 
     def of(self, figure: Figure, **place: str) -> Figure:
         """Return ``figure`` with its address; ``place`` is its condition, or its two."""

@@ -1,0 +1,246 @@
+"""Resources of the API that live in ``audits``: stages, reports, the rows behind figures."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from kombu.exceptions import OperationalError
+from ninja import Query, Router
+
+from audits.models import Report, ReportStatus
+from audits.queries import debate_set_rows, experiment_rows
+from audits.reports.comparisons import same_start_partner
+from audits.reports.rows import FigureKey, condition_rows
+from audits.reports.table import table_bytes
+from audits.schemas import BuildingOut, ReportOut, RowsOut, StageOut
+from audits.services import ask_for_report, state_of
+from audits.stage import stage_of
+from debateweb.access import AccessError
+from debateweb.api_access import REFUSALS, In, PageSize, person_of, workspace_to_read
+from debateweb.errors import InputError, StateError
+from debateweb.models import Workspace
+from runs.models import DebateSet, Experiment, Run
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_SECONDS = 2
+#: The rows of more runs than this take longer than a request should.
+MOST_RUNS_AT_ONCE = 2_000
+MAX_ROUND = 1_000
+MAX_ROWS = 10**9
+TABLE = {202: BuildingOut, **REFUSALS}
+REPORT = {200: ReportOut, **TABLE}
+_CSV_TEXT = {"text/csv": {"schema": {"type": "string"}}}
+CSV = {"responses": {"200": {"description": "one row a figure", "content": _CSV_TEXT}}}
+
+router = Router(tags=["reports"])
+Condition = Annotated[str | None, Query(description="an arm, or a protocol of imported debates")]
+Side = Annotated[str | None, Query(description="a side of a comparison")]
+Metric = Annotated[str, Query(min_length=1, max_length=100)]
+Round = Annotated[int | None, Query(ge=0, le=MAX_ROUND)]
+After = Annotated[int, Query(ge=0, le=MAX_ROWS)]
+Rows = list[dict[str, Any]]
+
+
+class TooManyRunsError(StateError):
+    """There are too many runs to be read while somebody waits."""
+
+    code = "too_many_runs"
+
+
+class ReportFailedError(StateError):
+    """The report on these records could not be built."""
+
+    code = "report_failed"
+
+
+@router.get("/experiments/{name}/stage", response={200: StageOut, **REFUSALS})
+def get_stage(request: HttpRequest, workspace: In, name: str) -> dict[str, Any]:
+    """Say what the runs that have ended show: projected cost, failures, detectable differences."""
+    return stage_of(_experiment(workspace_to_read(request, workspace), name)).as_json()
+
+
+@router.get("/experiments/{name}/report", response=REPORT)
+def get_experiment_report(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """
+    Return the report on the records as they stand; runs that are not done are left out.
+
+    Where it is not built yet, a worker is asked to, and the answer is 202: ask again.
+    """
+    place = workspace_to_read(request, workspace)
+    return _report(request, _experiment(place, name), _json)
+
+
+@router.get("/experiments/{name}/report.csv", openapi_extra=CSV, response=TABLE)
+def get_experiment_table(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """Return the same report as a table: one row a figure."""
+    place = workspace_to_read(request, workspace)
+    return _report(request, _experiment(place, name), _csv)
+
+
+@router.post("/experiments/{name}/report", response={202: BuildingOut, **REFUSALS})
+def build_experiment_report(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """Ask for the report to be built, also after its building failed."""
+    return _ask(request, _experiment(workspace_to_read(request, workspace), name))
+
+
+@router.get("/debates/{name}/report", response=REPORT)
+def get_debates_report(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """Return the report on a set of imported debates, or 202 while it is being built."""
+    place = workspace_to_read(request, workspace)
+    return _report(request, _debate_set(place, name), _json)
+
+
+@router.get("/debates/{name}/report.csv", openapi_extra=CSV, response=TABLE)
+def get_debates_table(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """Return the same report as a table: one row a figure."""
+    place = workspace_to_read(request, workspace)
+    return _report(request, _debate_set(place, name), _csv)
+
+
+@router.post("/debates/{name}/report", response={202: BuildingOut, **REFUSALS})
+def build_debates_report(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """Ask for the report to be built, also after its building failed."""
+    return _ask(request, _debate_set(workspace_to_read(request, workspace), name))
+
+
+@router.get("/experiments/{name}/rows", response={200: RowsOut, **REFUSALS})
+def list_experiment_rows(
+    request: HttpRequest,
+    workspace: In,
+    name: str,
+    metric: Metric,
+    condition: Condition = None,
+    a: Side = None,
+    b: Side = None,
+    round: Round = None,  # noqa: A002
+    after: After = 0,
+    limit: PageSize = 50,
+) -> dict[str, Any]:
+    """
+    List the runs behind a figure: what the ``rows`` address of a report's figure leads to.
+
+    ``by.<key>`` narrows to the figure of that breakdown. A difference has its sides ``a`` and
+    ``b`` and the metric in ``by.metric``.
+    """
+    experiment = _experiment(workspace_to_read(request, workspace), name)
+    _refuse_large(Run.objects.filter(experiment=experiment).count())
+    key = FigureKey(metric, round, _by(request)).of_one_side()
+    arms = experiment_rows(experiment).arms
+    rows: Rows = []
+    for chosen in _chosen(arms, condition, a, b):
+        own = arms[chosen]
+        partner = same_start_partner(own, arms)
+        rows += condition_rows(
+            chosen,
+            own.runs,
+            key,
+            same_start=partner.runs if partner is not None else (),
+            blind_start=own.protocol.initialisation == "blind",
+        )
+    return _rows_page(rows, after, limit)
+
+
+@router.get("/debates/{name}/rows", response={200: RowsOut, **REFUSALS})
+def list_debate_rows(
+    request: HttpRequest,
+    workspace: In,
+    name: str,
+    metric: Metric,
+    condition: Condition = None,
+    round: Round = None,  # noqa: A002
+    after: After = 0,
+    limit: PageSize = 50,
+) -> dict[str, Any]:
+    """List the debates behind a figure; as with experiments."""
+    debate_set = _debate_set(workspace_to_read(request, workspace), name)
+    _refuse_large(debate_set.size)
+    protocols = debate_set_rows(debate_set)
+    key = FigureKey(metric, round, _by(request))
+    rows: Rows = []
+    for chosen in _chosen(protocols, condition):
+        own = protocols[chosen]
+        rows += condition_rows(chosen, own.runs, key, blind_start=own.blind_start)
+    return _rows_page(rows, after, limit)
+
+
+def _by(request: HttpRequest) -> dict[str, str]:
+    """Return the breakdown that is asked for: every ``by.<key>`` of the address."""
+    asked = request.GET.items()
+    return {key[3:]: str(value) for key, value in asked if key.startswith("by.")}
+
+
+def _chosen(known: Iterable[str], *asked: str | None) -> list[str]:
+    chosen = list(dict.fromkeys(name for name in asked if name is not None))
+    if not chosen:
+        raise InputError("condition: name a condition, or the sides a and b")
+    for name in chosen:
+        if name not in known:
+            raise InputError(f"condition: there is none {name!r}")
+    return chosen
+
+
+def _rows_page(rows: Sequence[dict[str, Any]], after: int, limit: int) -> dict[str, Any]:
+    end = after + limit
+    following = end if end < len(rows) else None
+    return {"total": len(rows), "items": rows[after:end], "next": following}
+
+
+def _report(
+    request: HttpRequest, subject: Experiment | DebateSet, shown: Callable[[str], HttpResponse]
+) -> HttpResponse:
+    """Answer with the stored report; ask for it where there is none of the records' state."""
+    state = state_of(subject.workspace, subject.name)
+    stored = Report.objects.filter(
+        workspace=subject.workspace, name=subject.name, inputs_hash=state[1] if state else ""
+    )
+    newest = stored.order_by("-pk").first()
+    if newest is not None and newest.status == ReportStatus.BUILT:
+        return shown(newest.body)
+    if newest is not None and newest.status == ReportStatus.FAILED:
+        raise ReportFailedError(f"{newest.fault} POST here to have it built again.")
+    return _ask(request, subject)
+
+
+def _ask(request: HttpRequest, subject: Experiment | DebateSet) -> HttpResponse:
+    try:
+        ask_for_report(workspace=subject.workspace, name=subject.name, actor=person_of(request))
+    except OperationalError:
+        logger.warning("no worker was told of a report: the broker does not answer")
+    told = {"status": str(ReportStatus.BUILDING), "name": subject.name}
+    return JsonResponse(told, status=202, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
+
+
+def _refuse_large(runs: int) -> None:
+    if runs > MOST_RUNS_AT_ONCE:
+        raise TooManyRunsError(
+            f"{runs:,} runs are more than the {MOST_RUNS_AT_ONCE:,} that are read at once"
+        )
+
+
+def _json(body: str) -> HttpResponse:
+    return HttpResponse(body, content_type="application/json")
+
+
+def _csv(body: str) -> HttpResponse:
+    return HttpResponse(table_bytes(json.loads(body)), content_type="text/csv; charset=utf-8")
+
+
+def _experiment(workspace: Workspace, name: str) -> Experiment:
+    rows = Experiment.objects.filter(workspace=workspace, name=name, archived_at=None)
+    found = rows.select_related("account", "workspace").first()
+    if found is None:
+        raise AccessError(f"there is no experiment {name!r}")
+    return found
+
+
+def _debate_set(workspace: Workspace, name: str) -> DebateSet:
+    rows = DebateSet.objects.filter(workspace=workspace, name=name, archived_at=None)
+    found = rows.select_related("workspace").first()
+    if found is None:
+        raise AccessError(f"there is no set {name!r}")
+    return found
