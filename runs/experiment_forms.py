@@ -70,6 +70,12 @@ class _PathForm(forms.Form):
             first = [] if empty is None else [("", empty)]
             widget.choices = first + [(value, value) for value in known]
 
+    def mark_required(self, *names: str) -> None:
+        """Let fields not be shown as optional. The file's rules refuse empty ones, not the form."""
+        _ = self.errors  # Found before: what is marked now is not judged twice.
+        for name in names:
+            self.fields[name].required = True
+
     def document(self) -> Document:
         """Return what is filled in, as the file would say it."""
         found: Document = {}
@@ -277,9 +283,11 @@ class SetUp:
     def offer(self, *, questions: Sequence[str], protocols: Sequence[str]) -> None:
         """Fill the lists: what there is in the workspace, and the arms before each arm."""
         self.top.offer("questions", questions, empty=None if questions else "none yet")
+        self.top.mark_required("name", "questions")
         names: list[str] = []
         for arm in self.arms:
             arm.offer("protocol", protocols)
+            arm.mark_required("name", "protocol")
             arm.offer("branch_from__arm", names, empty="none: it answers itself")
             arm.offer("match__arm", names, empty="none")
             names += filter(None, [str(arm["name"].value() or "")])

@@ -178,14 +178,16 @@ def _page(
     request: WorkspaceRequest, posted: _Posted, plan: ExperimentPlan | None = None
 ) -> HttpResponse:
     setup = posted.setup
+    question_sets = question_set_names(request.workspace)
     setup.offer(
-        questions=question_set_names(request.workspace),
+        questions=question_sets,
         protocols=[*preset_names(), *protocol_names(request.workspace)],
     )
     written = to_yaml(setup.document())
     kept = posted.yaml if posted.yaml_faults else written
     context: dict[str, Any] = {
         "setup": setup,
+        "has_questions": bool(question_sets),
         "yaml": kept,
         "written": request.POST.get("written", "") if posted.yaml_faults else digest(written),
         "yaml_faults": posted.yaml_faults,
