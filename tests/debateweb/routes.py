@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from audits.services import ask_for_report, build_stored
 from debateweb.models import Workspace
 from runs.importers.records import AgentRecord, DebateRecord
 from runs.models import DebateSet, Experiment, QuestionSet
@@ -99,6 +100,16 @@ def _debate_set_id(workspace: Workspace) -> dict[str, Any]:
     return {"set_id": _debate(workspace)["set_id"]}
 
 
+def _report_name(workspace: Workspace) -> dict[str, Any]:
+    """Return the name of an experiment whose report is built."""
+    pk = _experiment_id(workspace)["experiment_id"]
+    name = Experiment.objects.get(pk=pk).name
+    asked = ask_for_report(workspace=workspace, name=name, actor=None)
+    assert asked is not None
+    build_stored(asked.pk)
+    return {"name": name}
+
+
 ROUTES: dict[str, Route] = {
     "home": Route(everybody(302)),
     "health": Route(everybody(200)),
@@ -158,5 +169,23 @@ ROUTES: dict[str, Route] = {
     "runs:run_cell": Route(
         only(OWNER, RESEARCHER, READER),
         arguments=lambda workspace: {**_run_id(workspace, ended=True), "t": 0, "agent_id": "a"},
+    ),
+    "audits:reports": Route(only(OWNER, RESEARCHER, READER)),
+    **{
+        f"audits:{page}": Route(only(OWNER, RESEARCHER, READER), arguments=_report_name)
+        for page in ("report", "report_html", "report_json", "report_csv")
+    },
+    "audits:report_build": Route(
+        only(OWNER, RESEARCHER, READER, status=302), method="POST", arguments=_report_name
+    ),
+    "audits:rows": Route(
+        only(OWNER, RESEARCHER, READER),
+        arguments=_report_name,
+        data={"metric": "repair_T", "condition": "debate"},
+    ),
+    "audits:table": Route(
+        only(OWNER, RESEARCHER, READER),
+        arguments=_report_name,
+        data={"table": "counts", "condition": "debate"},
     ),
 }

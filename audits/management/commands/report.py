@@ -12,14 +12,15 @@ from django.core.management.base import CommandParser
 
 from audits.reports.build import Report, build_report, report_bytes
 from audits.reports.diff import differences, load_report
+from audits.reports.render import page_bytes
 from audits.reports.table import table_bytes
 from debateweb.access import command_workspace
 from debateweb.errors import InputError, NegativeAnswer
 from debateweb.management.base import Command as DebatewebCommand
 
-WRITERS = {"json": report_bytes, "csv": table_bytes}
-#: Formats that are drawn from the pages' templates.
-WITH_PAGES = ("html", "pdf")
+WRITERS = {"json": report_bytes, "csv": table_bytes, "html": page_bytes}
+#: Formats that are known but not written.
+LATER = ("pdf",)
 STANDARD_OUTPUT = "-"
 MAX_LINES = 200
 
@@ -41,7 +42,7 @@ class Command(DebatewebCommand):
         parser.add_argument(
             "words", metavar="NAME", nargs="+", help="what to report on; or: diff A B"
         )
-        formats = (*WRITERS, *WITH_PAGES)
+        formats = (*WRITERS, *LATER)
         parser.add_argument("--format", choices=formats, default="json", help="default: json")
         parser.add_argument(
             "-o", dest="output", metavar="F", default=STANDARD_OUTPUT,
@@ -65,7 +66,9 @@ class Command(DebatewebCommand):
 
     def _report(self, name: str, format_name: str, output: str) -> None:
         if format_name not in WRITERS:
-            raise InputError(f"--format {format_name} comes with the pages; json and csv are there")
+            raise InputError(
+                f"--format {format_name} is not there yet; print the html file instead"
+            )
         folder = Path(output).resolve().parent
         if output != STANDARD_OUTPUT and not folder.is_dir():
             raise InputError(f"-o: there is no folder {str(folder)!r}")

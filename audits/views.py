@@ -1,0 +1,152 @@
+"""Reports: the list, one report, the rows behind its figures, and what can be downloaded."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.cache import patch_cache_control
+from django.views.decorators.http import require_POST, require_safe
+from kombu.exceptions import OperationalError
+
+from audits.models import Report, ReportStatus
+from audits.reports.render import page_bytes
+from audits.reports.screen import Links, screen
+from audits.reports.stored import RowsAsked, listed, newest, newest_built, rows_of, shown_row
+from audits.reports.table import table_bytes
+from audits.reports.tabulate import table_csv, tables_of
+from audits.services import ask_for_report, state_of
+from debateweb.guards import READERS, WorkspaceRequest, require_role
+from debateweb.paging import page_of
+from debateweb.services.supervisor import worker_is_alive
+
+NO_BROKER = "Noted, but the broker does not answer: ask again when it is back."
+TYPES = {
+    "json": "application/json",
+    "html": "text/html; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+}
+
+
+@require_role(*READERS)
+@require_safe
+def reports(request: WorkspaceRequest) -> HttpResponse:
+    """List all that can be reported on, newest first, with the newest report on each."""
+    page = page_of(request, listed(request.workspace))
+    known = newest(request.workspace, [row.name for row in page.rows])
+    rows = [(row, known.get(row.name)) for row in page.rows]
+    return render(request, "audits/reports.html", {"page": page, "rows": rows})
+
+
+@require_role(*READERS)
+@require_safe
+def report(request: WorkspaceRequest, name: str) -> HttpResponse:
+    """Show the newest report that is built; HTMX gets the panel that waits for one."""
+    state = state_of(request.workspace, name)
+    if state is None:
+        raise Http404
+    last = newest(request.workspace, [name]).get(name)
+    context: dict[str, Any] = {
+        "name": name,
+        "last": last,
+        "is_building": last is not None and last.status == ReportStatus.BUILDING,
+        "is_stale": last is not None and last.inputs_hash != state[1],
+    }
+    if context["is_building"]:
+        context["is_stalled"] = not worker_is_alive()
+    if request.htmx:
+        return _panel(request, name, context)
+    built = newest_built(request.workspace, name)
+    if built is not None:
+        context |= {"built": built} | screen(json.loads(built.body), _links(request, name))
+    return render(request, "audits/report.html", context)
+
+
+def _panel(request: WorkspaceRequest, name: str, context: dict[str, Any]) -> HttpResponse:
+    if context["is_building"]:
+        return render(request, "audits/report.html#building", context)
+    # It is built or it broke: the whole page has something else to show.
+    return redirect("audits:report", request.workspace.name, name)
+
+
+def _links(request: WorkspaceRequest, name: str) -> Links:
+    at = [request.workspace.name, name]
+    return Links(reverse("audits:rows", args=at), reverse("audits:table", args=at))
+
+
+@require_role(*READERS)
+@require_POST
+def build(request: WorkspaceRequest, name: str) -> HttpResponse:
+    """Ask a worker for the report on the records as they stand; there may be one already."""
+    try:
+        asked = ask_for_report(workspace=request.workspace, name=name, actor=request.user)
+    except OperationalError:
+        messages.warning(request, NO_BROKER)
+    else:
+        if asked is None:
+            raise Http404
+        if asked.status == ReportStatus.BUILT:
+            messages.info(request, "The report is of the records as they stand.")
+    return redirect("audits:report", request.workspace.name, name)
+
+
+@require_role(*READERS)
+@require_safe
+def download(request: WorkspaceRequest, name: str, form: str) -> HttpResponse:
+    """Send the newest report as the file that the command writes."""
+    built = _built(request, name)
+    body = built.body.encode()
+    if form != "json":
+        made = {"html": page_bytes, "csv": table_bytes}[form]
+        body = made(json.loads(built.body))
+    return _file(body, f"{name}.{form}", TYPES[form])
+
+
+@require_role(*READERS)
+@require_safe
+def table(request: WorkspaceRequest, name: str) -> HttpResponse:
+    """Send one table of one condition as CSV: ``?condition=…&table=…``."""
+    report = json.loads(_built(request, name).body)
+    wanted = request.GET.get("condition", ""), request.GET.get("table", "")
+    for condition in report["conditions"]:
+        for one in tables_of(condition) if condition["name"] == wanted[0] else ():
+            if one.name == wanted[1]:
+                return _file(table_csv(one), f"{name}-{one.name}.csv", TYPES["csv"])
+    raise Http404
+
+
+@require_role(*READERS)
+@require_safe
+def rows(request: WorkspaceRequest, name: str) -> HttpResponse:
+    """List what a figure counted, as its address asks: the agents, or the runs."""
+    built = _built(request, name)
+    asked = RowsAsked.of(request.GET)
+    if asked is None:
+        raise Http404
+    page = page_of(request, rows_of(built, asked))
+    context = {
+        "name": name,
+        "asked": asked,
+        "page": page,
+        "rows": [shown_row(row, asked) for row in page.rows],
+        "built": built,
+    }
+    return render(request, "audits/rows.html", context)
+
+
+def _built(request: WorkspaceRequest, name: str) -> Report:
+    found = newest_built(request.workspace, name)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _file(body: bytes, name: str, content_type: str) -> HttpResponse:
+    answer = HttpResponse(body, content_type=content_type)
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    patch_cache_control(answer, private=True, no_cache=True)
+    return answer

@@ -1,0 +1,228 @@
+"""Pages of reports: asked for, waited for, read, opened row by row, taken away as files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from audits.models import Report, ReportRow
+from audits.reports.build import build_report, report_bytes
+from audits.reports.render import page_bytes
+from audits.reports.table import table_bytes
+from debateweb.models import Role
+from runs.models import Experiment
+from tests.audits.pages.conftest import Bell
+from tests.debateweb.people import member, signed_in
+
+pytestmark = pytest.mark.django_db
+URL = "/w/{}/reports/sums/"
+
+
+def text_of(client: Client, url: str) -> str:
+    answer = client.get(url)
+    assert answer.status_code == 200, url
+    return answer.content.decode()
+
+
+def url_of(ran: Experiment) -> str:
+    return URL.format(ran.workspace.name)
+
+
+def test_a_report_is_asked_for_waited_for_and_read(
+    ran: Experiment, reader: Client, bell: Bell, django_capture_on_commit_callbacks: Any
+) -> None:
+    url = url_of(ran)
+    assert "Nobody has asked for this report yet" in text_of(reader, url)
+
+    with django_capture_on_commit_callbacks(execute=True):
+        assert reader.post(f"{url}build").status_code == 302
+    waiting = text_of(reader, url)
+    assert 'hx-trigger="every 2s"' in waiting and bell.rung
+
+    bell.build_all()
+    panel = reader.get(url, headers={"HX-Request": "true"})
+    assert panel["HX-Redirect"] == url
+    page = text_of(reader, url)
+    assert "every 2s" not in page and "which exchanges repaired which initial answers" in page
+
+
+def test_no_page_computes_a_report(
+    ran: Experiment, reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise AssertionError("a page computed statistics")
+
+    monkeypatch.setattr("audits.reports.build.experiment_rows", refused)
+
+    assert reader.post(f"{url_of(ran)}build").status_code == 302
+    assert 'id="building"' in text_of(reader, url_of(ran))
+    assert not ReportRow.objects.exists()
+
+
+def test_the_first_screen_leads_with_excess_rates_where_an_arm_revised_alone(
+    built: Experiment, reader: Client
+) -> None:
+    page = text_of(reader, url_of(built))
+    cards = re.findall(r'<div class="card lead-card">.*?</dl>', page, re.DOTALL)
+
+    assert len(cards) == 3
+    debate, alone, _ = cards
+    assert "Excess repair" in debate and "Excess damage" in debate
+    assert "includes resampling" not in debate and "includes resampling" in alone
+    assert all("Accuracy at the end" in card and "simulated" in card for card in cards)
+
+
+def test_every_link_to_rows_opens_and_every_table_can_be_taken_away(
+    built: Experiment, reader: Client
+) -> None:
+    page = text_of(reader, url_of(built))
+    rows = set(re.findall(r'href="([^"]*/rows\?[^"]*)"', page))
+    tables = set(re.findall(r'href="([^"]*/table\.csv\?[^"]*)"', page))
+
+    assert len(rows) > 50 and len(tables) > 20
+    for address in sorted(rows)[::7]:
+        text_of(reader, address.replace("&amp;", "&"))
+    for address in sorted(tables)[::4]:
+        sheet = list(csv.reader(io.StringIO(text_of(reader, address.replace("&amp;", "&")))))
+        assert len(sheet) > 1
+
+
+def test_the_rows_of_damage_are_the_agents_that_were_right_and_lead_to_their_runs(
+    built: Experiment, reader: Client
+) -> None:
+    report = build_report(workspace=built.workspace, name="sums")
+    damage = next(
+        f for f in report["conditions"][0]["figures"] if f["metric"] == "damage_T" and not f["by"]
+    )
+
+    page = text_of(reader, f"{url_of(built)}rows?{damage['rows'].partition('?')[2]}")
+
+    body = page[page.index("<tbody>") : page.index("</tbody>")]
+    lines = re.findall(r"<tr>.*?</tr>", body, re.DOTALL)
+    assert len(lines) == damage["den"]
+    assert sum(line.endswith("<td>yes</td></tr>") for line in lines) == damage["num"]
+    assert all("/runs/" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "metric=repair_T", "condition=debate", "metric=&condition=debate"],
+)
+def test_rows_of_no_figure_are_not_there(built: Experiment, reader: Client, query: str) -> None:
+    assert reader.get(f"{url_of(built)}rows?{query}").status_code == 404
+
+
+def test_odd_addresses_of_rows_are_answered(built: Experiment, reader: Client) -> None:
+    for query in (
+        "metric=%00&condition=%00x",
+        "metric=repair_t&condition=debate&round=0",
+        "metric=repair_t&condition=debate&round=99999999999999",
+        "metric=%3Cscript%3E&condition=debate&by.agent=%E2%80%AE",
+    ):
+        assert reader.get(f"{url_of(built)}rows?{query}").status_code in {200, 404}
+
+
+def test_files_of_the_page_are_those_of_the_command(built: Experiment, reader: Client) -> None:
+    report = build_report(workspace=built.workspace, name="sums")
+
+    for form, made in (("json", report_bytes), ("csv", table_bytes), ("html", page_bytes)):
+        answer = reader.get(f"{url_of(built)}report.{form}")
+        assert answer.content == made(report)
+        assert answer["Content-Disposition"] == f'attachment; filename="sums.{form}"'
+
+
+def test_pages_need_a_fixed_number_of_queries(
+    built: Experiment, reader: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for url, most in (
+        (f"/w/{built.workspace.name}/reports/", 8),
+        (url_of(built), 12),
+        (f"{url_of(built)}rows?metric=agent_accuracy_T&condition=debate", 8),
+    ):
+        with django_assert_max_num_queries(most):
+            reader.get(url)
+
+
+def test_rows_are_paged_by_key(built: Experiment, reader: Client) -> None:
+    report = Report.objects.get()
+    first = ReportRow.objects.exclude(agent_id="").filter(condition="debate").first()
+    assert first is not None
+    fields = {
+        f.attname: getattr(first, f.attname) for f in ReportRow._meta.fields if f.attname != "id"
+    }
+    ReportRow.objects.bulk_create(ReportRow(**fields) for _ in range(120))
+    url: str | None = f"{url_of(built)}rows?metric=agent_accuracy_T&condition=debate"
+    seen = 0
+    while url:
+        page = text_of(reader, url)
+        seen += page.count("<tr>") - 1
+        following = re.search(r'href="([^"]*)" rel="next"', page)
+        url = following[1].replace("&amp;", "&") if following else None
+
+    rows = report.rows.filter(condition="debate").exclude(agent_id="")
+    assert seen == rows.count() > 120
+
+
+def test_new_records_are_said_and_a_new_report_is_asked_for(
+    built: Experiment, reader: Client
+) -> None:
+    assert "There are newer records" not in text_of(reader, url_of(built))
+
+    Experiment.objects.filter(pk=built.pk).update(status="CANCELLED")
+
+    assert "There are newer records" in text_of(reader, url_of(built))
+    reader.post(f"{url_of(built)}build")
+    assert Report.objects.count() == 2
+
+
+def test_a_report_that_broke_says_so_and_can_be_built_again(
+    ran: Experiment, reader: Client
+) -> None:
+    reader.post(f"{url_of(ran)}build")
+    Report.objects.update(status="FAILED", fault="<b>no</b>")
+
+    page = text_of(reader, url_of(ran))
+
+    assert "could not be built" in page and "&lt;b&gt;no" in page
+
+
+def test_other_workspaces_have_no_such_report(built: Experiment) -> None:
+    annotator = signed_in(member(built.workspace, Role.ANNOTATOR))
+    for path in ("", "rows?metric=repair_T&condition=debate", "report.json"):
+        assert annotator.get(f"{url_of(built)}{path}").status_code == 404
+
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e<script>alert(1)</script>{{7*7}}=cmd()"
+
+
+def test_hostile_names_are_harmless_in_the_file(built: Experiment) -> None:
+    report = json.loads(Report.objects.get().body)
+    condition = report["conditions"][0]
+    condition["name"] = condition["labels"][0] = HOSTILE
+    condition["figures"][0]["notes"] = [HOSTILE]
+    condition["figures"][1]["by"] = {"agent": HOSTILE}
+    condition["tables"]["dependence"][0]["agents"][0] = HOSTILE
+    condition["tables"]["stop_reasons"] = {HOSTILE: 1}
+    report["comparisons"][0]["a"] = HOSTILE
+    report["deviations"] = [{"condition": HOSTILE, "text": HOSTILE}]
+
+    page = page_bytes(report).decode()
+
+    assert "<img" not in page and "<script" not in page and "\u202e" not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;⟨U+202E⟩" in page and "{{7*7}}" in page
+
+
+def test_the_file_loads_nothing_and_runs_nothing(built: Experiment) -> None:
+    page = page_bytes(json.loads(Report.objects.get().body)).decode()
+
+    assert "default-src 'none'" in page
+    assert not re.search(r"<(script|link|img|iframe|object|form)\b", page)
+    assert all(target.startswith("#") for target in re.findall(r'(?:href|src)="([^"]*)"', page))
+    assert "url(" not in page and "@import" not in page
