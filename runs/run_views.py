@@ -19,8 +19,9 @@ from runs.models import Aggregate, Run, RunStatus
 from runs.queries import ArmContext, arm_context, engine_question
 from runs.run_pages import reads
 from runs.run_pages.cell import cell_of
-from runs.run_pages.matrix import CORRECT_BADGES, SHOWS, Matrix, matrix_of
+from runs.run_pages.matrix import CORRECT_BADGES, SHOWS, Matrix, Went, matrix_of
 from runs.run_pages.texts import Cut, cut
+from runs.run_pages.turned import turned_runs
 from runs.services.verify import first_disagreement
 
 #: Characters of the question, of one piece of evidence and of the whole list, without ``?all=1``.
@@ -101,6 +102,31 @@ def run_cell(request: WorkspaceRequest, run_id: int, t: int, agent_id: str) -> H
     }
     template = "runs/_cell.html" if request.htmx else "runs/run_cell.html"
     return render(request, template, values)
+
+
+@require_role(*READERS)
+@require_safe
+def turned(request: WorkspaceRequest, experiment_id: int) -> HttpResponse:
+    """The runs of an experiment in which an agent's answer turned right or wrong."""
+    experiment = request.workspace.experiments.filter(pk=experiment_id).first()
+    if experiment is None:
+        raise Http404
+    went: Went = "fixed" if request.GET.get("went") == "fixed" else "broke"
+    raw = request.GET.get("after", "")
+    after = int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 10 else -1
+    values = {
+        "experiment": experiment,
+        "experiment_url": _url("runs:experiment", request.workspace.name, experiment.pk),
+        "page": turned_runs(experiment, went, after=after),
+        "went": went,
+        "words": SHOWS[went],
+        "tabs": [
+            Link(SHOWS[name], f"{request.path}?went={name}", name == went)
+            for name in ("broke", "fixed")
+        ],
+        "is_later": after >= 0,
+    }
+    return render(request, "runs/turned.html", values)
 
 
 def _run_or_404(request: WorkspaceRequest, run_id: int) -> Run:
@@ -187,8 +213,7 @@ def _value(value: object) -> str:
 
 
 def _protocol_url(request: WorkspaceRequest, found: Run) -> str:
-    protocol = found.arm.protocol
-    return _url("runs:protocol", request.workspace.name, protocol.name, protocol.version)
+    return _url("runs:protocol", request.workspace.name, found.arm.protocol_id)
 
 
 def _experiment_url(request: WorkspaceRequest, found: Run) -> str:

@@ -39,6 +39,7 @@ urlpatterns: list[URLPattern] = [
         for act in watch_views.ACTS
     ),
     path("experiments/<int:experiment_id>/cancel", watch_views.cancel, name="experiment_cancel"),
+    path("experiments/<int:experiment_id>/turned", run_views.turned, name="experiment_turned"),
     path("runs/<int:run_id>/", run_views.run, name="run"),
     path("runs/<int:run_id>/verify", run_views.run_verify, name="run_verify"),
     path("runs/<int:run_id>/<int:t>/<str:agent_id>/", run_views.run_cell, name="run_cell"),

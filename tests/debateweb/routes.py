@@ -164,6 +164,7 @@ ROUTES: dict[str, Route] = {
         )
         for act in ("start", "pause", "resume", "confirm")
     },
+    "runs:experiment_turned": Route(only(OWNER, RESEARCHER, READER), arguments=_experiment_id),
     "runs:run": Route(only(OWNER, RESEARCHER, READER), arguments=_run_id),
     "runs:run_verify": Route(only(OWNER, RESEARCHER, READER), method="POST", arguments=_run_id),
     "runs:run_cell": Route(

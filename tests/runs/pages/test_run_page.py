@@ -301,6 +301,38 @@ def test_queries_are_as_many_for_many_agents_and_rounds_as_for_few(
     assert max(counts[0]) <= 16, counts
 
 
+def test_the_runs_of_an_experiment_that_turned_are_listed_by_first_and_last_answer(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    run = ran(tmp_path, home, turning, question_count=2)
+    url = reverse("runs:experiment_turned", args=["home", run.experiment_id])
+    broke, fixed = words(page(reader, url)), words(page(reader, f"{url}?went=fixed"))
+    assert "a: 2 → 3" in broke and "b: 5 → 2" not in broke and "q2" not in broke
+    assert "b: 5 → 2" in fixed and "a: 2 → 3" not in fixed
+    assert run_url(run) in page(reader, url)
+    assert "No run went so." in page(reader, f"{url}?after={run.position}")
+
+
+def test_pages_of_runs_that_turned_lead_on_and_ask_as_often_for_many_runs_as_for_few(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    made = ran(tmp_path, home, turning, question_count=3).experiment
+    url = reverse("runs:experiment_turned", args=["home", made.pk])
+    page(reader, url)  # The arm is read once in a process.
+    counts = []
+    for most in (1, 100):
+        with patch("runs.run_pages.turned.LOOKED_AT", most):
+            with CaptureQueriesContext(connection) as seen:
+                html = page(reader, url)
+            counts.append(len(seen))
+            assert ("after=0" in html) == (most == 1)
+    assert counts[0] == counts[1] <= 10
+    with patch("runs.run_pages.turned.WINDOW", 1):
+        assert "after=0" in page(reader, url)
+        assert "None among these runs." in page(reader, f"{url}?after=0")
+        assert "No run went so." in page(reader, f"{url}?after=1")
+
+
 def test_a_cut_reply_ends_between_characters() -> None:
     euro = "€".encode()
     assert cut_bytes(euro[:2], 3).text == ""
