@@ -306,7 +306,8 @@ class SetUp:
                 key = form.add_prefix(name)
                 inside = path.removeprefix(key)
                 if path.startswith(key) and (not inside or inside[0] in ".["):
-                    form.add_error(name, f"{inside.lstrip('.')}: {what}" if inside else what)
+                    said = _in_dollars(what) if READ.get(name) is _microusd else what
+                    form.add_error(name, f"{inside.lstrip('.')}: {said}" if inside else said)
                     return True
         for form in self.arms:
             if path.startswith(str(form.prefix)):
@@ -318,6 +319,13 @@ class SetUp:
     @property
     def has_faults(self) -> bool:
         return bool(self.others) or any(form.errors for form in (self.top, *self.arms))
+
+
+def _in_dollars(what: str) -> str:
+    """Say of an amount what is wrong with it as it was typed; the file counts in micro-USD."""
+    if "whole number" in what:
+        return "must be an amount in US dollars, such as 2.50, to the millionth at most"
+    return f"{what} (in micro-USD, a millionth of a dollar)"
 
 
 def to_yaml(document: Mapping[str, Any]) -> str:

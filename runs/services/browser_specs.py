@@ -22,6 +22,7 @@ from runs.services.experiments import create_experiment
 from runs.services.plan import ExperimentPlan, plan_experiment
 
 FILE_ENDINGS = (".yaml", ".yml", ".json")
+MOST_RUNS = 100_000
 
 
 def plan_from_browser(*, workspace: Workspace, spec: ExperimentSpec) -> ExperimentPlan:
@@ -36,6 +37,7 @@ def create_from_browser(
 ) -> Experiment:
     """Make the experiment or return the one made from the same before. Raises InputError."""
     _refuse_files(workspace, spec)
+    _refuse_too_many(workspace, spec)
     with _no_files() as folder:
         return create_experiment(
             workspace=workspace, spec=spec, folder=folder, environ=os.environ, actor=actor
@@ -70,3 +72,16 @@ def _refuse_files(workspace: Workspace, spec: ExperimentSpec) -> None:
         faults.insert(0, f"questions: there is no question set {spec.questions!r} here")
     if faults:
         raise InputError("\n".join(faults))
+
+
+def _refuse_too_many(workspace: Workspace, spec: ExperimentSpec) -> None:
+    """A browser waits for the answer, and others with it: so many rows take a minute."""
+    sizes = QuestionSet.objects.filter(workspace=workspace, name=spec.questions)
+    size = sizes.values_list("size", flat=True).first() or 0
+    chosen = spec.sample.n if spec.sample is not None else (spec.limit or size)
+    runs = min(chosen, size) * len(spec.seeds) * len(spec.arms)
+    if runs > MOST_RUNS:
+        raise InputError(
+            f"{runs:,} runs are too many to make in a browser; the most is {MOST_RUNS:,}. Take "
+            "fewer questions or seeds, or use the command: experiment run FILE"
+        )

@@ -138,7 +138,7 @@ def error_beside(page: str, name: str) -> str:
         ("name", "no spaces", "may hold letters"),
         ("limit", "many", "must be a whole number"),
         ("seeds", "1, 1", "stands twice"),
-        ("budget.microusd_total", "a lot", "must be a whole number"),
+        ("budget.microusd_total", "a lot", "must be an amount in US dollars"),
         ("arms[0].protocol", "nonesuch", "there is no preset"),
         ("arms[0].models", "default: nonesuch/model", "default: "),
         ("arms[0].models", "default: openai/gpt-4o-mini", "OPENAI_API_KEY"),
@@ -170,6 +170,16 @@ def test_no_file_of_the_host_is_read(client: Client, tmp_path: Path) -> None:
         reply = client.post(NEW, {**beginning(client), field: value, "do": "create"})
         assert reply.status_code == 400
     assert not Experiment.objects.exists()
+
+
+def test_more_runs_than_a_browser_waits_for_are_refused(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runs.services.browser_specs.MOST_RUNS", 35)
+    refused = client.post(NEW, {**beginning(client), "do": "create"})
+    assert "36 runs are too many" in refused.content.decode()
+    fewer = client.post(NEW, {**beginning(client), "limit": "11", "do": "create"})
+    assert fewer.status_code == 302
 
 
 def test_an_uploaded_file_is_read_into_the_form(client: Client) -> None:

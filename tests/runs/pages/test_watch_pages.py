@@ -15,16 +15,18 @@ from django.core.cache import cache, caches
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.live_server_helper import LiveServer
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from debateweb.celery import heartbeat_key
-from debateweb.models import Role, Workspace
+from debateweb.models import Role, User, Workspace
 from runs.models import Experiment, ExperimentStatus, Run, RunStatus
 from runs.queries_experiments import calls_of, pace_of
 from runs.services import experiments
 from runs.templatetags.humanwords import duration
+from runs.watch_views import ACTS
 from tests.debateweb.people import member, signed_in
 from tests.runs import factories
 
@@ -191,6 +193,18 @@ def test_start_pause_resume_and_cancel_each_work_once(client: Client, made: Expe
         made.refresh_from_db()
         assert made.status == status
     assert not made.runs.exclude(status=RunStatus.DONE).exists()  # No worker: ended here.
+
+
+def test_a_start_that_no_broker_hears_is_noted_and_said(
+    client: Client, made: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unheard(*, experiment: Experiment, actor: User | None) -> None:
+        moved(experiment, ExperimentStatus.RUNNING)
+        raise OperationalError("gone")
+
+    monkeypatch.setitem(ACTS, "start", (unheard, ExperimentStatus.RUNNING, ""))
+    page = client.post(url(made, "start"), follow=True).content.decode()
+    assert "the broker does not answer" in page
 
 
 def test_what_cannot_be_done_now_is_said_in_words(client: Client, made: Experiment) -> None:
