@@ -2,7 +2,14 @@
 
 from django.urls import URLPattern, path
 
-from runs import experiment_views, import_views, question_views, run_views, watch_views
+from runs import (
+    experiment_views,
+    import_views,
+    protocol_views,
+    question_views,
+    run_views,
+    watch_views,
+)
 
 app_name = "runs"
 urlpatterns: list[URLPattern] = [
@@ -26,6 +33,10 @@ urlpatterns: list[URLPattern] = [
         name="question_set_archive",
     ),
     path("questions/<int:set_id>/<int:question_id>", question_views.question, name="question"),
+    path("protocols/", protocol_views.protocols, name="protocols"),
+    path("protocols/edit", protocol_views.protocol_edit, name="protocol_edit"),
+    path("protocols/shipped/<slug:name>/", protocol_views.preset, name="preset"),
+    path("protocols/<int:version_id>/", protocol_views.protocol, name="protocol"),
     path("experiments/", experiment_views.experiments, name="experiments"),
     path("experiments/new", experiment_views.set_up, name="experiment_new"),
     path("experiments/<int:experiment_id>/", watch_views.experiment, name="experiment"),

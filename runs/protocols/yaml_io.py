@@ -45,8 +45,13 @@ def dump_protocol(protocol: Protocol) -> str:
     Loading the result gives an equal protocol; prompts of several lines are literal blocks.
     """
     content = protocol.model_dump(mode="json", exclude_defaults=True)
+    return dump_document({"schema_version": protocol.schema_version, **content})
+
+
+def dump_document(content: dict[str, Any]) -> str:
+    """Return plain values as YAML 1.2, a protocol or not yet one; ``load`` reads the same."""
     out = io.StringIO()
-    _writer().dump(_blocks({"schema_version": protocol.schema_version, **content}), out)
+    _writer().dump(_blocks(content), out)
     return out.getvalue()
 
 

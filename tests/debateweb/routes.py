@@ -18,7 +18,9 @@ from typing import Any
 from audits.services import ask_for_report, build_stored
 from debateweb.models import Workspace
 from runs.importers.records import AgentRecord, DebateRecord
-from runs.models import DebateSet, Experiment, QuestionSet
+from runs.models import DebateSet, Experiment, ProtocolVersion, QuestionSet
+from runs.protocols.digest import canonical_text, protocol_hash
+from runs.protocols.presets import load_preset
 from runs.services.imports import import_debates, import_questions
 from tests.runs.factories import experiment, finish, questions
 
@@ -110,6 +112,17 @@ def _report_name(workspace: Workspace) -> dict[str, Any]:
     return {"name": name}
 
 
+def _version_id(workspace: Workspace) -> dict[str, Any]:
+    version = ProtocolVersion.objects.create(
+        workspace=workspace,
+        name="p",
+        version=1,
+        protocol_hash=protocol_hash(load_preset("du_2023")),
+        canonical=canonical_text(load_preset("du_2023")),
+    )
+    return {"version_id": version.pk}
+
+
 ROUTES: dict[str, Route] = {
     "home": Route(everybody(302)),
     "health": Route(everybody(200)),
@@ -154,6 +167,10 @@ ROUTES: dict[str, Route] = {
         only(OWNER, RESEARCHER), arguments=lambda w: {"set_id": _question_set(w).pk}
     ),
     "runs:question": Route(only(OWNER, RESEARCHER, READER), arguments=_question),
+    "runs:protocols": Route(only(OWNER, RESEARCHER, READER)),
+    "runs:protocol_edit": Route(only(OWNER, RESEARCHER)),
+    "runs:preset": Route(only(OWNER, RESEARCHER, READER), arguments=fixed(name="du_2023")),
+    "runs:protocol": Route(only(OWNER, RESEARCHER, READER), arguments=_version_id),
     "runs:experiments": Route(only(OWNER, RESEARCHER, READER)),
     "runs:experiment_new": Route(only(OWNER, RESEARCHER)),
     "runs:experiment": Route(only(OWNER, RESEARCHER, READER), arguments=_experiment_id),
