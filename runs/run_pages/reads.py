@@ -217,5 +217,10 @@ def entries_of(attempts: list[Attempt]) -> QuerySet[LedgerEntry]:
 
 
 def state_at(run_id: int, t: int, agent_id: str) -> StateRow | None:
-    """Return the whole state that the agent had admitted in round ``t``. One query."""
-    return StateRow.objects.filter(run_id=run_id, round=t, agent_id=agent_id).first()
+    """Return the whole state admitted in round ``t``, with where it branched from. One query."""
+    rows = StateRow.objects.filter(run_id=run_id, round=t, agent_id=agent_id)
+    return rows.annotate(
+        origin_run=F("origin__run_id"),
+        origin_round=F("origin__round"),
+        origin_agent=F("origin__agent_id"),
+    ).first()

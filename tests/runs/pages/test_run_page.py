@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from debateweb.models import Role, Workspace
-from runs.models import Run, State
+from runs.models import AttemptOutcome, Run, State
 from runs.providers.base import ProviderReply
 from runs.providers.endings import BAD_REQUEST, RATE_LIMITED, failed
 from runs.run_pages.reads import CELL_TEXT_CHARS
@@ -167,6 +167,34 @@ def test_the_cell_page_shows_prompt_read_set_attempts_and_ledger(
     assert "retry of 0" in told and "rate_limited" in told and "scripted-1" in told
     assert "reserve" in told and "settle" in told and "So the answer is 2." in told
     assert "Admitted as version 2" in told
+
+
+def test_a_reply_that_came_late_stands_beside_the_outcome(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    run = ran(tmp_path, home)
+    attempt = run.attempts.get(t=0, agent_id="a")
+    AttemptOutcome.objects.create(
+        attempt=attempt, late=True, status="SUCCEEDED", raw=b"too <late>", model_version="other-2"
+    )
+    html = page(reader, cell_url(run, 0, "a"))
+    assert "Late reply, 10 bytes" in words(html) and "too &lt;late&gt;" in html
+    assert "scripted-1" in html and "other-2" in html
+
+
+def test_a_branched_answer_leads_to_the_run_that_it_was_taken_from(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    arm = {"protocol": "p.json", "models": {"default": "scripted"}}
+    arms = [
+        {"name": "first", **arm},
+        {"name": "second", "protocol": "p.json", "branch_from": {"arm": "first"}},
+    ]
+    run = ran(tmp_path, home, arms=arms)
+    branch = run.experiment.runs.get(branch_source=run)
+    assert "version 1, branched" in cell_words(page(reader, run_url(branch)), 1, 0)
+    html = page(reader, cell_url(branch, 0, "a"))
+    assert "No call was made." in html and cell_url(run, 0, "a") in html
 
 
 def test_states_that_were_cut_or_left_out_are_named_with_lengths_and_reasons(
