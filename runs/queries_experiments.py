@@ -196,14 +196,15 @@ def in_flight(experiment: Experiment) -> int:
     return int(calls)
 
 
-def calls_of(experiment: Experiment) -> Calls:
+def calls_of(experiment: Experiment, *, at_rest: str = "") -> Calls:
     """
     Return what was asked of models and how it ended. Three queries, or none.
 
     The one count that grows with all that was done: while it moves, however many watch, it is
-    made once in ``COUNTED_FOR_SECONDS``, and again when the experiment has come to rest.
+    made once in ``COUNTED_FOR_SECONDS``, and anew when the experiment has come to rest, which
+    ``at_rest`` names.
     """
-    key = f"calls:{experiment.pk}:{experiment.status}:{experiment.spec_hash}"
+    key = f"calls:{experiment.pk}:{experiment.status}:{at_rest}"
     counted = _remembered(key)
     if counted is None:
         [(attempts, retries)] = _rows(_ATTEMPTS, experiment)

@@ -135,14 +135,15 @@ def _moving(found: Experiment) -> dict[str, Any]:
     """Return what the polled part shows."""
     arms, rounds = arms_of(found), open_rounds(found)
     done, running, pending = _totals(arms)
-    moves = _can_change(found, running, pending)
-    is_stalled = moves and not any(r.held for r in rounds) and not _has_worker()
+    held = sum(r.held for r in rounds)
+    moves = _can_change(found, held, running + pending)
+    is_stalled = moves and not held and not _has_worker()
     is_running = found.status == ExperimentStatus.RUNNING
     return {
         "experiment": found,
         "arms": arms,
         "rounds": rounds,
-        "calls": calls_of(found),
+        "calls": calls_of(found, at_rest="" if moves else f"{done}-{running}"),
         "in_flight": in_flight(found),
         "pace": pace_of(found, left=running + pending) if is_running and not is_stalled else None,
         "done": done,
@@ -154,6 +155,7 @@ def _moving(found: Experiment) -> dict[str, Any]:
         "unheard": _unheard(rounds),
         "balance": _balance(found.account),
         "can": _open_acts(found),
+        "is_running": is_running,
         "at": now(),
         "is_awaiting": found.status == ExperimentStatus.AWAITING_CONFIRMATION,
     }
@@ -167,11 +169,15 @@ def _unheard(rounds: list[OpenRound]) -> int:
     return sum(r.unheard for r in rounds)
 
 
-def _can_change(found: Experiment, running: int, pending: int) -> bool:
-    """Whether anything can change without a person: else nobody need ask again."""
+def _can_change(found: Experiment, held: int, left: int) -> bool:
+    """
+    Whether anything can change without a person: else nobody need ask again.
+
+    Paused, only the rounds that a worker holds come to their end.
+    """
     if found.status == ExperimentStatus.CANCELLED:
-        return running + pending > 0
-    return found.status == ExperimentStatus.RUNNING or running > 0
+        return left > 0
+    return found.status == ExperimentStatus.RUNNING or held > 0
 
 
 def _balance(account: Account) -> dict[str, int | None]:

@@ -104,11 +104,13 @@ def test_asking_ends_where_nothing_can_change(
     assert (POLLS in fragment(client, made)) == polls
 
 
-def test_a_paused_experiment_is_asked_about_while_a_round_is_under_way(
+def test_a_paused_experiment_is_asked_about_until_no_worker_holds_a_round(
     client: Client, made: Experiment
 ) -> None:
-    factories.begin(made)
+    run = factories.begin(made)[0]
     experiments.pause(experiment=made)
+    assert POLLS not in fragment(client, made)
+    Run.objects.filter(pk=run.pk).update(lease_expires_at=timezone.now() + timedelta(minutes=1))
     assert POLLS in fragment(client, made)
 
 
