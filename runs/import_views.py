@@ -24,7 +24,7 @@ from debateweb.errors import InputError, StateError
 from debateweb.guards import RUNNERS, WorkspaceRequest, require_role
 from runs.engine.types import AnswerType
 from runs.importers.faults import ImportFaults
-from runs.importers.mapping import MAPPED_FIELDS, FieldMapping
+from runs.importers.mapping import MAPPED_FIELDS, FieldMapping, guess_answer_type
 from runs.importers.records import DebateRecord, QuestionRecord
 from runs.importers.registry import DEBATE_READERS, MAPPED_READERS, QUESTION_READERS
 from runs.models import DebateSet, QuestionSet
@@ -244,9 +244,8 @@ def _mapping(request: WorkspaceRequest, look: Preview) -> FieldMapping | None:
         columns = {name: column for name, column in said.items() if column in look.columns}
         asked = request.GET.get("answer_type", "")
     else:
-        columns, asked = look.guessed_columns, ""
-        if "answer_type" not in columns:
-            asked = "text" if "reference" in columns else "open"
+        columns = look.guessed_columns
+        asked = guess_answer_type(columns, look.raw) or ""
     answer_type = next((word for word in get_args(AnswerType) if word == asked), None)
     mapping = FieldMapping(columns, answer_type)
     is_ours = mapping.changes_nothing and {"id", "question"} <= columns.keys()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -20,7 +21,7 @@ from runs.engine.ledger import Price
 from runs.models import ProtocolVersion
 from runs.protocol_draft import Draft, draft_of_post, draft_of_yaml
 from runs.protocol_sketch import Question, sketch
-from runs.protocols.diff import diff
+from runs.protocols.diff import ABSENT, Change, diff
 from runs.protocols.presets import load_preset, preset_names, preset_text
 from runs.protocols.spec import Protocol
 from runs.protocols.yaml_io import dump_protocol
@@ -105,11 +106,32 @@ def _protocol_page(
         "versions": other_versions(version)[:VERSIONS_LISTED] if version else [],
         "presets": preset_names(),
         "against": against,
-        "changes": None if other is None else diff(other, shown),
+        "changes": None if other is None else [_change(one) for one in diff(other, shown)],
         "arms": arms_with(request.workspace, drawn.protocol_hash)[:ARMS_NAMED],
         "may_edit": request.role in RUNNERS,
     }
     return render(request, "runs/protocol.html", context)
+
+
+@dataclass(frozen=True)
+class ShownChange:
+    """A field that differs; values as the YAML would say them."""
+
+    path: str
+    is_descriptive: bool
+    before: str
+    after: str
+
+
+def _change(change: Change) -> ShownChange:
+    before, after = (_value(value) for value in (change.before, change.after))
+    return ShownChange(change.path, change.is_descriptive, before, after)
+
+
+def _value(value: Any) -> str:
+    if value is ABSENT:
+        return "(not there)"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _other(request: WorkspaceRequest, key: str) -> Protocol:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runs.engine.types import AnswerType
+from runs.importers.references import reference_problem
 
 #: Fields that a column can hold, in the order in which they are guessed.
 MAPPED_FIELDS = (
@@ -63,6 +64,29 @@ def guess_columns(names: Iterable[str]) -> dict[str, str]:
                 found[field_name] = left.pop(synonym)
                 break
     return found
+
+
+def guess_answer_type(
+    columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]
+) -> AnswerType | None:
+    """Return what the answers of some rows look like; None where a column says it."""
+    if "answer_type" in columns:
+        return None
+    if "choices" in columns:
+        return "choice"
+    column = columns.get("reference")
+    given = [row.get(column) for row in rows] if column is not None else []
+    if not given:
+        return "open"
+    kinds: tuple[AnswerType, ...] = ("yesno", "number")
+    for kind in kinds:
+        if all(_is_met(_as_text("reference", value), kind) for value in given):
+            return kind
+    return "text"
+
+
+def _is_met(value: Any, kind: AnswerType) -> bool:
+    return isinstance(value, str) and reference_problem(value, kind) is None
 
 
 def mapped(data: Any, number: int, mapping: FieldMapping) -> Any:
