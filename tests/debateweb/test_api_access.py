@@ -284,7 +284,8 @@ def test_every_route_of_the_api_is_an_operation_or_tells_of_them() -> None:
     resolver = next(r for r in get_resolver().url_patterns if str(r.pattern) == "api/v1/")
     patterns = [p for p in resolver.url_patterns if isinstance(p, URLPattern)]  # type: ignore[union-attr]
     paths = {path for _, path in FOUND.values()}
-    assert len({str(p.pattern) for p in patterns}) == len(paths) + 3  # The description, the root and the rest.
+    others = 3  # The description, the root and the rest.
+    assert len({str(p.pattern) for p in patterns}) == len(paths) + others
 
 
 def test_signed_in_strangers_find_nothing(home: Workspace) -> None:
