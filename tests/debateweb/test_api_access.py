@@ -131,7 +131,8 @@ def test_a_foreign_workspace_is_answered_like_one_that_is_not(home: Workspace) -
 
 
 def test_the_workspaces_of_the_token_are_listed_with_the_role(home: Workspace) -> None:
-    Workspace.objects.create(name="other")
+    member(Workspace.objects.create(name="other"), Role.OWNER, "stranger")
+    member(home, Role.OWNER)
     told = program(home, Role.READER).get("/workspaces").json()
     assert told == {"items": [{"name": "home", "role": "reader"}]}
 
