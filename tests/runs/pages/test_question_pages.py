@@ -236,3 +236,24 @@ def test_readers_see_and_import_nothing(home: Workspace) -> None:
     import_debates(workspace=home, name="log", format_name="jsonl", records=[record])
     assert "Import debates" not in reader.get("/w/home/questions/debates/").content.decode()
     assert reader.get(IMPORT).status_code == 404
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("qa_sets/TruthfulQA.csv", "questions"),
+        ("qa_sets/strategyqa_dev_noevidence.json", "questions"),
+        ("du_format/gsm_3agents_3rounds.json", "debates"),
+    ],
+)
+def test_published_files_are_recognised_and_imported_as_they_are(
+    client: Client, real_data: Path, file: str, kind: str
+) -> None:
+    path = real_data / file
+    url = sent(client, path.read_bytes(), path.name, kind=kind)
+    page = client.get(url).content.decode()
+    assert "What it becomes" in page
+    made = client.post(url, {"name": "published"})
+    assert made.status_code == 302
+    assert client.get(made["location"]).status_code == 200
