@@ -14,8 +14,10 @@ from pytest_django import DjangoAssertNumQueries
 
 from audits.models import Report, ReportRow
 from audits.reports.build import build_report, report_bytes
+from audits.reports.definitions import DEFINITIONS
 from audits.reports.render import page_bytes
 from audits.reports.table import table_bytes
+from audits.reports.tabulate import Table, table_csv
 from debateweb.models import Role
 from runs.models import Experiment
 from tests.audits.pages.conftest import Bell
@@ -226,3 +228,16 @@ def test_the_file_loads_nothing_and_runs_nothing(built: Experiment) -> None:
     assert not re.search(r"<(script|link|img|iframe|object|form)\b", page)
     assert all(target.startswith("#") for target in re.findall(r'(?:href|src)="([^"]*)"', page))
     assert "url(" not in page and "@import" not in page
+
+
+def test_every_metric_of_a_report_has_its_definition(built: Experiment) -> None:
+    report = json.loads(Report.objects.get().body)
+    metrics = {f["metric"] for one in report["conditions"] for f in one["figures"]}
+
+    assert metrics <= DEFINITIONS.keys() and len(metrics) > 40
+
+
+def test_cells_of_tables_are_no_formulas() -> None:
+    table = Table("stop_reasons", "Why", ("what", "=x"), (("=cmd()", -1), ("+1", None)))
+
+    assert table_csv(table).decode() == "what,'=x\r\n'=cmd(),-1\r\n'+1,\r\n"

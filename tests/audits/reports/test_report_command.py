@@ -184,3 +184,13 @@ def test_a_figure_does_not_differ_by_the_address_of_its_rows() -> None:
 
 def test_true_is_not_one() -> None:
     assert list(differences({"a": True}, {"a": 1})) == ["a: true → 1"]
+
+
+def test_a_report_is_written_as_one_page_that_needs_nothing_else(log: str, tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+
+    assert command("audits", "report", log, "--format", "html", "-o", str(target))[0] == 0
+
+    page = target.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "imported as logged" in page
+    assert "<script" not in page and "<link" not in page
