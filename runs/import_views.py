@@ -88,7 +88,7 @@ class UploadForm(forms.Form):
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={"class": "mono", "rows": "8", "spellcheck": "false"}),
-        help_text="As they stand in the file, with the header of a CSV. For more than 2 MB send a file.",
+        help_text="As they stand in the file, with a CSV’s header. Beyond 2 MB send a file.",
     )
 
     def clean(self) -> dict[str, object]:
