@@ -13,12 +13,12 @@ register = template.Library()
 
 #: Kind of a badge by the word that a row holds. A word without an entry is neutral.
 BADGE_KINDS = {
-    "ok": "ok done finished pass right correct success active yes committed settled",
+    "ok": "ok done finished pass right correct success active yes committed settled succeeded",
     "bad": "bad fail failed wrong incorrect error refused expired no away revoked",
     "unknown": "unknown unparsed undecided unclear",
     "busy": "busy running in_flight stage",
     "wait": "wait pending ready queued awaiting_confirmation open",
-    "warn": "warn stalled late truncated held ambiguous",
+    "warn": "warn stalled late truncated held ambiguous timeout",
     "stop": "stop paused cancelled archived used dropped",
 }
 _KIND_OF = {word: kind for kind, words in BADGE_KINDS.items() for word in words.split()}
@@ -87,7 +87,8 @@ def usd(microusd: int | None) -> str:
     if microusd is None:
         return "–"
     dollars = microusd / 1_000_000
-    return f"${dollars:,.2f}" if abs(dollars) >= 10 or microusd == 0 else f"${dollars:,.4f}"
+    whole_cents = microusd % 10_000 == 0
+    return f"${dollars:,.2f}" if whole_cents or abs(dollars) >= 10 else f"${dollars:,.4f}"
 
 
 @register.filter
