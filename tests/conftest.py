@@ -7,6 +7,11 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A time limit an example would fail on a busy machine; speed is measured in tests/load.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 PROJECT = Path(__file__).resolve().parent.parent
 REQUIRABLE = frozenset({"browser", "sandbox", "realdata"})
