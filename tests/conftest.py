@@ -50,6 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have each test marked ``realdata`` skipped or failed for want of data, as the rule says."""
+    # Playwright keeps an event loop running in this thread until the session ends, beside which
+    # no other test could run its own: the browser comes last.
+    items.sort(key=lambda item: "tests/browser/" in item.nodeid)
     for item in items:
         if item.get_closest_marker("realdata"):
             item.add_marker(pytest.mark.usefixtures("real_data"))
