@@ -19,7 +19,7 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from debateweb.models import User
@@ -39,6 +39,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 LOOPBACK = {"127.0.0.1", "localhost"}
+PATIENCE_SECONDS = 30.0  # For a machine that does other things as well.
 
 # Playwright's loop runs in this thread; Django would take it for an asynchronous caller.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
@@ -48,6 +49,7 @@ os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 def browser() -> Iterator[Browser]:
     if shutil.which(CHROMIUM) is None:
         absent("browser", f"{CHROMIUM} is not there; set DEBATEWEB_CHROMIUM")
+    expect.set_options(timeout=PATIENCE_SECONDS * 1000)
     with sync_playwright() as play:
         made = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield made
@@ -76,7 +78,7 @@ def new_context(browser: Browser, live_server: LiveServer) -> Iterator[NewContex
             reduced_motion="reduce",
             java_script_enabled=scripts,
         )
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE_SECONDS * 1000)
         context.route("**/*", only_loopback)
         if user is not None:
             sign_in(context, user, live_server.url)
@@ -126,7 +128,7 @@ def _elements(fault: dict[str, Any]) -> list[str]:
     return [node["html"][:200] for node in fault["nodes"][:5]]
 
 
-def until(page: Page, condition: str, timeout_seconds: float = 5.0) -> None:
+def until(page: Page, condition: str, timeout_seconds: float = PATIENCE_SECONDS) -> None:
     """Wait until a script's expression holds; Playwright's own waiting needs eval in the page."""
     deadline = time.monotonic() + timeout_seconds
     while not page.evaluate(condition):

@@ -112,7 +112,7 @@ def test_the_page_renews_itself_keeps_the_focus_and_stops(
         lease_expires_at=timezone.now() + timedelta(minutes=1)
     )
     until(page, "!document.body.innerText.includes('Stalled:')")
-    assert page.evaluate("document.activeElement.id") == "do-pause"
+    expect(page.locator("#do-pause")).to_be_focused()
     Run.objects.filter(experiment=running, status=RunStatus.RUNNING).update(
         status=RunStatus.DONE, stop_reason="round_limit", ended_at=timezone.now()
     )
@@ -122,4 +122,4 @@ def test_the_page_renews_itself_keeps_the_focus_and_stops(
     page.on("request", lambda request: asked.append(request.url))
     page.wait_for_timeout(2_500)
     assert asked == []
-    assert "is finished" in page.locator("#live").inner_text()
+    expect(page.locator("#live")).to_contain_text("is finished")

@@ -16,14 +16,20 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import DESKTOP, PHONE, faults, only_loopback, screenshot
+from tests.browser.conftest import (
+    DESKTOP,
+    PATIENCE_SECONDS,
+    PHONE,
+    faults,
+    only_loopback,
+    screenshot,
+)
 from tests.debateweb.sites import new_site
 
 pytestmark = [pytest.mark.browser, pytest.mark.realdata]
 
 MOST_CLICKS, MOST_SECONDS = 25, 180
 QUESTIONS = 50
-PATIENCE_MS = 60_000  # For a machine that does other things as well.
 MOST_TABS = 250
 IS_FOCUSED = "element => element === document.activeElement"
 
@@ -120,11 +126,9 @@ def page(browser: Browser) -> Iterator[Page]:
         viewport=DESKTOP,  # type: ignore[arg-type]  # A literal dict.
         reduced_motion="reduce",
     )
-    context.set_default_timeout(PATIENCE_MS)
+    context.set_default_timeout(PATIENCE_SECONDS * 1000)
     context.route("**/*", only_loopback)
-    expect.set_options(timeout=PATIENCE_MS)
     yield context.new_page()
-    expect.set_options(timeout=5_000)
     context.close()
 
 

@@ -51,7 +51,7 @@ def test_a_report_is_asked_for_appears_by_itself_and_opens_to_its_rows(
     page.locator(".lead-figures a").first.click()
 
     expect(page.get_by_role("heading", level=1)).to_contain_text("Excess repair")
-    assert page.locator("tbody tr").count() > 0
+    expect(page.locator("tbody tr").first).to_be_visible()
     assert faults(page) == []
     screenshot(page, "report-rows-desktop-light")
 

@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import pytest
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from debateweb.models import Role, User, Workspace
 from runs.models import Run
@@ -82,11 +83,11 @@ def test_a_cell_and_the_replay_open_in_the_page_itself(
     url = reverse("runs:run", args=["home", run.pk])
     page.goto(url)
     page.locator("#cell-1-1 a", has_text="Prompt and reply").click()
-    page.wait_for_selector("#cell-panel h2")
+    expect(page.locator("#cell-panel h2").first).to_be_visible()
     page.get_by_role("button", name="Verify this run").click()
-    page.wait_for_selector("#verification .callout-ok")
+    expect(page.locator("#verification .callout-ok")).to_be_visible()
+    expect(page.locator("#live")).to_contain_text("agrees")
     assert page.url.endswith(url) and faults(page) == []
-    assert "agrees" in page.locator("#live").inner_text()
 
 
 def test_without_scripts_a_cell_is_a_page_and_the_replay_is_told(
@@ -95,6 +96,6 @@ def test_without_scripts_a_cell_is_a_page_and_the_replay_is_told(
     page = new_context(user=person, scripts=False).new_page()
     page.goto(reverse("runs:run", args=["home", run.pk]))
     page.get_by_role("button", name="Verify this run").click()
-    assert "Everything agrees" in page.locator("#verification").inner_text()
+    expect(page.locator("#verification")).to_contain_text("Everything agrees")
     page.locator("#cell-1-1 a", has_text="Prompt and reply").click()
-    assert page.locator("h1").inner_text() == "Agent a, round 1"
+    expect(page.locator("h1")).to_have_text("Agent a, round 1")
