@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from audits import judgment_models, queue_models  # noqa: F401  # Django finds models from here.
 from debateweb.models import Workspace
 
 HASH = 64  # Hex digits of a SHA-256.

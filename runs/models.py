@@ -24,6 +24,8 @@ class Kind(models.TextChoices):
     QUESTIONS = "questions"
     DEBATES = "debates"
     EXPERIMENT = "experiment"
+    JUDGMENTS = "judgments"
+    QUEUE = "queue"
 
 
 class Name(models.Model):

@@ -6,7 +6,9 @@ One frozen value per queue, hashed when the queue is made. Nothing here knows a 
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, Self
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -165,3 +167,8 @@ class QueueDesign(Part):
         if self.unit == "transition" and self.label.ask.kind in {"pairwise", "judge_decision"}:
             raise ValueError("unit: a transition is two single answers, not a pair")
         return self
+
+
+def read_design(value: Mapping[str, Any]) -> QueueDesign:
+    """Return the design that a JSON object says. Raises pydantic's ValidationError."""
+    return QueueDesign.model_validate_json(json.dumps(value))

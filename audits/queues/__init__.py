@@ -1,0 +1,1 @@
+"""Writes of queues, one transaction each: made, claimed, typed, submitted, closed, decided."""
