@@ -126,6 +126,8 @@ def test_odd_addresses_of_rows_are_answered(built: Experiment, reader: Client) -
         "metric=repair_t&condition=debate&round=0",
         "metric=repair_t&condition=debate&round=99999999999999",
         "metric=%3Cscript%3E&condition=debate&by.agent=%E2%80%AE",
+        "metric=repair_T&condition=debate&report=0",
+        "metric=repair_T&condition=debate&report=%00",
     ):
         assert reader.get(f"{url_of(built)}rows?{query}").status_code in {200, 404}
 
