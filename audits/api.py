@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -12,28 +12,26 @@ from kombu.exceptions import OperationalError
 from ninja import Query, Router
 
 from audits.models import Report, ReportStatus
-from audits.queries import debate_set_rows, experiment_rows
-from audits.reports.comparisons import same_start_partner
-from audits.reports.rows import FigureKey, condition_rows
+from audits.reports.stored import Counted, RowsAsked, counted_rows, newest_built, rows_of
 from audits.reports.table import table_bytes
-from audits.schemas import BuildingOut, ReportOut, RowsOut, StageOut
+from audits.schemas import BuildingOut, ReportOut, RowOut, RowsOut, StageOut
 from audits.services import ask_for_report, state_of
 from audits.stage import stage_of
 from debateweb.access import AccessError
-from debateweb.api_access import REFUSALS, In, PageSize, person_of, workspace_to_read
+from debateweb.api_access import REFUSALS, In, PageKey, PageSize, person_of, workspace_to_read
 from debateweb.errors import InputError, StateError
 from debateweb.models import Workspace
-from runs.models import DebateSet, Experiment, Run
+from runs.models import DebateSet, Experiment
 
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = 2
-#: The rows of more runs than this take longer than a request should.
-MOST_RUNS_AT_ONCE = 2_000
 MAX_ROUND = 1_000
-MAX_ROWS = 10**9
 TABLE = {202: BuildingOut, **REFUSALS}
 REPORT = {200: ReportOut, **TABLE}
+ROWS = {200: RowsOut, **TABLE}
+#: What a row tells as it is stored.
+ROW_FIELDS = tuple(name for name in RowOut.model_fields if name not in {"num", "den"})
 _CSV_TEXT = {"text/csv": {"schema": {"type": "string"}}}
 CSV = {"responses": {"200": {"description": "one row a figure", "content": _CSV_TEXT}}}
 
@@ -42,14 +40,6 @@ Condition = Annotated[str | None, Query(description="an arm, or a protocol of im
 Side = Annotated[str | None, Query(description="a side of a comparison")]
 Metric = Annotated[str, Query(min_length=1, max_length=100)]
 Round = Annotated[int | None, Query(ge=0, le=MAX_ROUND)]
-After = Annotated[int, Query(ge=0, le=MAX_ROWS)]
-Rows = list[dict[str, Any]]
-
-
-class TooManyRunsError(StateError):
-    """There are too many runs to be read while somebody waits."""
-
-    code = "too_many_runs"
 
 
 class ReportFailedError(StateError):
@@ -108,7 +98,7 @@ def build_debates_report(request: HttpRequest, workspace: In, name: str) -> Http
     return _ask(request, _debate_set(workspace_to_read(request, workspace), name))
 
 
-@router.get("/experiments/{name}/rows", response={200: RowsOut, **REFUSALS})
+@router.get("/experiments/{name}/rows", response=ROWS)
 def list_experiment_rows(
     request: HttpRequest,
     workspace: In,
@@ -118,34 +108,20 @@ def list_experiment_rows(
     a: Side = None,
     b: Side = None,
     round: Round = None,  # noqa: A002
-    after: After = 0,
+    after: PageKey = None,
     limit: PageSize = 50,
-) -> dict[str, Any]:
+) -> Any:
     """
-    List the runs behind a figure: what the ``rows`` address of a report's figure leads to.
+    List what a figure counted: what the ``rows`` address of a report's figure leads to.
 
-    ``by.<key>`` narrows to the figure of that breakdown. A difference has its sides ``a`` and
-    ``b`` and the metric in ``by.metric``.
+    The rows are those of the newest report that is built. ``by.<key>`` narrows to the figure of
+    that breakdown. A difference has its sides ``a`` and ``b`` and the metric in ``by.metric``.
     """
-    experiment = _experiment(workspace_to_read(request, workspace), name)
-    _refuse_large(Run.objects.filter(experiment=experiment).count())
-    key = FigureKey(metric, round, _by(request)).of_one_side()
-    arms = experiment_rows(experiment).arms
-    rows: Rows = []
-    for chosen in _chosen(arms, condition, a, b):
-        own = arms[chosen]
-        partner = same_start_partner(own, arms)
-        rows += condition_rows(
-            chosen,
-            own.runs,
-            key,
-            same_start=partner.runs if partner is not None else (),
-            blind_start=own.protocol.initialisation == "blind",
-        )
-    return _rows_page(rows, after, limit)
+    place = workspace_to_read(request, workspace)
+    return _rows(request, _experiment(place, name), after, limit)
 
 
-@router.get("/debates/{name}/rows", response={200: RowsOut, **REFUSALS})
+@router.get("/debates/{name}/rows", response=ROWS)
 def list_debate_rows(
     request: HttpRequest,
     workspace: In,
@@ -153,41 +129,40 @@ def list_debate_rows(
     metric: Metric,
     condition: Condition = None,
     round: Round = None,  # noqa: A002
-    after: After = 0,
+    after: PageKey = None,
     limit: PageSize = 50,
-) -> dict[str, Any]:
+) -> Any:
     """List the debates behind a figure; as with experiments."""
-    debate_set = _debate_set(workspace_to_read(request, workspace), name)
-    _refuse_large(debate_set.size)
-    protocols = debate_set_rows(debate_set)
-    key = FigureKey(metric, round, _by(request))
-    rows: Rows = []
-    for chosen in _chosen(protocols, condition):
-        own = protocols[chosen]
-        rows += condition_rows(chosen, own.runs, key, blind_start=own.blind_start)
-    return _rows_page(rows, after, limit)
+    place = workspace_to_read(request, workspace)
+    return _rows(request, _debate_set(place, name), after, limit)
 
 
-def _by(request: HttpRequest) -> dict[str, str]:
-    """Return the breakdown that is asked for: every ``by.<key>`` of the address."""
-    asked = request.GET.items()
-    return {key[3:]: str(value) for key, value in asked if key.startswith("by.")}
-
-
-def _chosen(known: Iterable[str], *asked: str | None) -> list[str]:
-    chosen = list(dict.fromkeys(name for name in asked if name is not None))
-    if not chosen:
+def _rows(
+    request: HttpRequest, subject: Experiment | DebateSet, after: int | None, limit: int
+) -> Any:
+    asked = RowsAsked.of(request.GET)
+    if asked is None:
         raise InputError("condition: name a condition, or the sides a and b")
-    for name in chosen:
-        if name not in known:
+    report = newest_built(subject.workspace, subject.name)
+    if report is None:
+        return _ask(request, subject)
+    for name in asked.conditions:
+        if name not in report.counted:
             raise InputError(f"condition: there is none {name!r}")
-    return chosen
+    rows = rows_of(report, asked)
+    found = list(rows.filter(pk__gt=after or 0).order_by("pk")[: limit + 1])
+    shown = found[:limit]
+    return {
+        "built_at": report.ended_at,
+        "total": rows.count(),
+        "items": [_row(one) for one in counted_rows(report, asked, shown)],
+        "next": shown[-1].pk if len(found) > limit else None,
+    }
 
 
-def _rows_page(rows: Sequence[dict[str, Any]], after: int, limit: int) -> dict[str, Any]:
-    end = after + limit
-    following = end if end < len(rows) else None
-    return {"total": len(rows), "items": rows[after:end], "next": following}
+def _row(one: Counted) -> dict[str, Any]:
+    kept = {name: getattr(one.row, name) for name in ROW_FIELDS}
+    return kept | {"num": one.num, "den": one.den}
 
 
 def _report(
@@ -213,13 +188,6 @@ def _ask(request: HttpRequest, subject: Experiment | DebateSet) -> HttpResponse:
         logger.warning("no worker was told of a report: the broker does not answer")
     told = {"status": str(ReportStatus.BUILDING), "name": subject.name}
     return JsonResponse(told, status=202, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
-
-
-def _refuse_large(runs: int) -> None:
-    if runs > MOST_RUNS_AT_ONCE:
-        raise TooManyRunsError(
-            f"{runs:,} runs are more than the {MOST_RUNS_AT_ONCE:,} that are read at once"
-        )
 
 
 def _json(body: str) -> HttpResponse:

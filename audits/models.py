@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Value
 from django.db.models.functions import Now
 
 from audits import judgment_models, queue_models  # noqa: F401  # Django finds models from here.
@@ -26,7 +27,12 @@ class ReportStatus(models.TextChoices):
 
 
 class Report(models.Model):
-    """A report on an experiment or on imported debates. ``body`` is its file, as text."""
+    """
+    A report on an experiment or on imported debates. ``body`` is its file, as text.
+
+    ``rung_at`` is when a worker was last told of it, ``begun`` how many began to build it.
+    ``counted`` names by condition the rates that the rows' ``counts`` are of, in their order.
+    """
 
     workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="reports")
     kind = models.CharField(max_length=16)
@@ -37,6 +43,9 @@ class Report(models.Model):
     )
     body = models.TextField(blank=True)
     fault = models.TextField(blank=True)
+    counted = models.JSONField(default=dict, db_default=Value({}, models.JSONField()))
+    rung_at = models.DateTimeField(db_default=Now())
+    begun = models.PositiveSmallIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(db_default=Now())
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True)
     ended_at = models.DateTimeField(null=True)
@@ -77,6 +86,7 @@ class ReportRow(models.Model):
     correct = models.JSONField()
     answers = models.JSONField()
     statuses = models.JSONField()
+    counts = models.JSONField(default=list, db_default=Value([], models.JSONField()))
 
     class Meta:
         indexes = [

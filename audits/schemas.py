@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from ninja import Schema
@@ -25,50 +26,36 @@ class BuildingOut(Schema):
     name: str
 
 
-class StateRowOut(Schema):
-    """What an agent held at time ``t``; ``correct`` is null where nothing was scored."""
-
-    agent_id: str
-    t: int
-    answer: str | None
-    is_abstention: bool
-    correct: bool | None
-    status: str
-    admitted: bool
-
-
-class OutcomeRowOut(Schema):
-    """What an aggregator made of the states at time ``t``."""
-
-    t: int
-    aggregator: str
-    answer: str | None
-    correct: bool
-    tied: bool
-    abstained: bool
-    unresolved: bool
-
-
 class RowOut(Schema):
-    """One run. ``num`` and ``den`` are null where the figure is no rate or does not ask it."""
+    """
+    An agent in a run, or a run (``agent_id`` empty), as it was stored with the report.
+
+    ``num`` and ``den`` are what it adds to the figure, null where the figure is no rate.
+    ``correct`` and ``answers`` are lists by round of an agent; of a run ``[at the start, at the
+    end]`` by aggregator. ``correct`` is null where nothing was scored.
+    """
 
     condition: str
+    run_id: int | None
     run_key: str
     question_id: str
-    family: str
-    stratum: str | None
+    stratum: str
     seed: int
+    agent_id: str
     rounds_opened: int
-    stop_reason: str
+    right_at_start: int
+    agents: int
+    correct: list[bool | None] | dict[str, list[bool | None]]
+    answers: list[str | None] | dict[str, list[str | None]]
+    statuses: list[str]
     num: float | None
     den: float | None
-    states: list[StateRowOut]
-    outcomes: list[OutcomeRowOut]
 
 
 class RowsOut(Schema):
-    """Rows from ``after`` on; ``next`` is the next page's ``after``."""
+    """Rows of the report built at ``built_at``; ``next`` is the next page's ``after``."""
 
+    built_at: datetime
     total: int
     items: list[RowOut]
     next: int | None

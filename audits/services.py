@@ -1,27 +1,48 @@
-"""Asking for reports and building them: asked for by people, built by a worker."""
+"""
+Asking for reports and building them: asked for by people, built by a worker.
+
+The broker is a doorbell here too: the sweep rings again for a report whose message was lost or
+whose worker died.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import logging
+import time
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from celery import current_app
+from django.core.cache import cache
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q
+from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
 
 from audits.models import Report, ReportStatus
 from audits.reports.build import SCHEMA_VERSION, build_with_rows, report_bytes
 from audits.reports.stored_rows import store_rows
 from debateweb.audit import record
+from debateweb.celery import STALLED_AFTER_SECONDS, heartbeat_key
 from debateweb.errors import DebatewebError
 from debateweb.models import User, Workspace
 from runs.engine.hashing import canonical_bytes
 from runs.models import Aggregate, DebateSet, Experiment, Run, RunStatus
 
+logger = logging.getLogger(__name__)
+
 BUILD = "audits.reports.build"
+SWEEP = "audits.reports.sweep"
 OUR_FAULT = "Building it failed; the log of the worker says why."
+#: The worker that has the queue of reports.
+BUILDER = "small"
+RING_AGAIN_AFTER = timedelta(seconds=30)
+#: A report that ends its worker each time (it may need more memory than there is) is given up.
+MOST_BEGINNINGS = 3
+DIED = f"Its worker died {MOST_BEGINNINGS} times while building it: it may need more memory."
+#: Rings of one sweep; the next one follows seconds later.
+MOST_RINGS = 50
 
 
 def state_of(workspace: Workspace, name: str) -> tuple[str, str] | None:
@@ -107,6 +128,35 @@ def _ring(report_id: int) -> None:
     current_app.send_task(BUILD, args=[report_id], queue="reports", ignore_result=True)
 
 
+def builder_is_alive() -> bool:
+    """Tell whether the worker that builds reports gave a sign of life a moment ago."""
+    seen_at = cache.get(heartbeat_key(BUILDER))
+    return seen_at is not None and time.time() - float(seen_at) < STALLED_AFTER_SECONDS
+
+
+def sweep() -> int:
+    """
+    Ring again for reports that wait, and give up those that kill their workers (S33).
+
+    A report that is being built is locked by its worker and passed over; a worker that died lets
+    go of it. Returns the number of rings.
+    """
+    with transaction.atomic():
+        silent = Report.objects.select_for_update(skip_locked=True).filter(
+            status=ReportStatus.BUILDING, rung_at__lt=Now() - RING_AGAIN_AFTER
+        )
+        found = list(silent.order_by("pk").values_list("pk", "begun")[:MOST_RINGS])
+        due = [pk for pk, begun in found if begun < MOST_BEGINNINGS]
+        Report.objects.filter(pk__in=due).update(rung_at=Now())
+        for pk, begun in found:
+            if begun >= MOST_BEGINNINGS:
+                logger.error("report %s: its worker died %s times", pk, begun)
+                _give_up(pk, DIED)
+    for pk in due:
+        _ring(pk)
+    return len(due)
+
+
 def build_stored(report_id: int) -> None:
     """
     Build a report that was asked for. Does nothing where another worker builds it or has.
@@ -114,14 +164,11 @@ def build_stored(report_id: int) -> None:
     The row's lock is held while it is built: a worker that dies lets go of it, and the next ring
     begins anew.
     """
+    if not _begun(report_id):
+        return
     try:
         with transaction.atomic():
-            waiting = Report.objects.select_for_update(skip_locked=True, of=("self",))
-            report = (
-                waiting.select_related("workspace")
-                .filter(pk=report_id, status=ReportStatus.BUILDING)
-                .first()
-            )
+            report = _waiting(report_id).select_related("workspace").first()
             if report is not None:
                 _build(report)
     except DebatewebError as exc:
@@ -131,12 +178,26 @@ def build_stored(report_id: int) -> None:
         raise
 
 
+def _begun(report_id: int) -> bool:
+    """Note that a worker begins: outside the building itself, so that it outlives the worker."""
+    with transaction.atomic():
+        waiting = list(_waiting(report_id).values_list("pk", flat=True))
+        noted = Report.objects.filter(pk__in=waiting).update(begun=F("begun") + 1, rung_at=Now())
+    return bool(noted)
+
+
+def _waiting(report_id: int) -> QuerySet[Report]:
+    """Return the report, locked, if it waits and nobody holds it."""
+    free = Report.objects.select_for_update(skip_locked=True, of=("self",))
+    return free.filter(pk=report_id, status=ReportStatus.BUILDING)
+
+
 def _build(report: Report) -> None:
     body, conditions = build_with_rows(workspace=report.workspace, name=report.name)
-    store_rows(report, conditions)
+    report.counted = store_rows(report, conditions)
     report.body = report_bytes(body).decode()
     report.status, report.ended_at = ReportStatus.BUILT, Now()
-    report.save(update_fields=["body", "status", "ended_at"])
+    report.save(update_fields=["body", "counted", "status", "ended_at"])
 
 
 def _give_up(report_id: int, fault: str) -> None:

@@ -11,3 +11,9 @@ from audits import services
 def build(report_id: int) -> None:
     """Build one report that was asked for."""
     services.build_stored(report_id)
+
+
+@shared_task(name=services.SWEEP)
+def sweep() -> None:
+    """Ring again for reports whose message was lost or whose worker died."""
+    services.sweep()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
@@ -16,15 +17,24 @@ from kombu.exceptions import OperationalError
 from audits.models import Report, ReportStatus
 from audits.reports.render import page_bytes
 from audits.reports.screen import Links, screen
-from audits.reports.stored import RowsAsked, listed, newest, newest_built, rows_of, shown_row
-from audits.reports.table import table_bytes
+from audits.reports.stored import (
+    RowsAsked,
+    counted_rows,
+    listed,
+    newest,
+    newest_built,
+    rows_of,
+)
+from audits.reports.table import rows_csv, table_bytes
 from audits.reports.tabulate import table_csv, tables_of
-from audits.services import ask_for_report, state_of
+from audits.services import ask_for_report, builder_is_alive, state_of
 from debateweb.guards import READERS, WorkspaceRequest, require_role
 from debateweb.paging import page_of
-from debateweb.services.supervisor import worker_is_alive
 
 NO_BROKER = "Noted, but the broker does not answer: ask again when it is back."
+ROWS_AT_ONCE = 2_000
+MOST_KEY_DIGITS = 18
+Answer = TypeVar("Answer", bound=HttpResponseBase)
 TYPES = {
     "json": "application/json",
     "html": "text/html; charset=utf-8",
@@ -57,7 +67,7 @@ def report(request: WorkspaceRequest, name: str) -> HttpResponse:
         "is_stale": last is not None and last.inputs_hash != state[1],
     }
     if context["is_building"]:
-        context["is_stalled"] = not worker_is_alive()
+        context["is_stalled"] = not builder_is_alive()
     if request.htmx:
         return _panel(request, name, context)
     built = newest_built(request.workspace, name)
@@ -123,30 +133,52 @@ def table(request: WorkspaceRequest, name: str) -> HttpResponse:
 @require_safe
 def rows(request: WorkspaceRequest, name: str) -> HttpResponse:
     """List what a figure counted, as its address asks: the agents, or the runs."""
-    built = _built(request, name)
-    asked = RowsAsked.of(request.GET)
-    if asked is None:
-        raise Http404
+    built, asked = _built(request, name), _asked(request)
     page = page_of(request, rows_of(built, asked))
     context = {
         "name": name,
         "asked": asked,
         "page": page,
-        "rows": [shown_row(row, asked) for row in page.rows],
+        "rows": list(counted_rows(built, asked, page.rows)),
         "built": built,
+        "query": request.GET.urlencode(),
     }
     return render(request, "audits/rows.html", context)
 
 
+@require_role(*READERS)  # type: ignore[arg-type]  # An answer that streams is one too.
+@require_safe
+def rows_file(request: WorkspaceRequest, name: str) -> StreamingHttpResponse:
+    """Send all rows of a figure as CSV, in the order of the runs."""
+    built, asked = _built(request, name), _asked(request)
+    found = rows_of(built, asked).order_by("pk").iterator(ROWS_AT_ONCE)
+    lines = rows_csv(one for row in found for one in counted_rows(built, asked, [row]))
+    answer = StreamingHttpResponse(lines, content_type=TYPES["csv"])
+    return _as_file(answer, f"{name}-rows.csv")
+
+
+def _asked(request: WorkspaceRequest) -> RowsAsked:
+    asked = RowsAsked.of(request.GET)
+    if asked is None:
+        raise Http404
+    return asked
+
+
 def _built(request: WorkspaceRequest, name: str) -> Report:
-    found = newest_built(request.workspace, name)
+    """Return the report that the address names by its key, else the newest one."""
+    raw = request.GET.get("report", "")
+    is_key = raw.isascii() and raw.isdigit() and len(raw) <= MOST_KEY_DIGITS
+    found = newest_built(request.workspace, name, int(raw) if is_key else None)
     if found is None:
         raise Http404
     return found
 
 
 def _file(body: bytes, name: str, content_type: str) -> HttpResponse:
-    answer = HttpResponse(body, content_type=content_type)
+    return _as_file(HttpResponse(body, content_type=content_type), name)
+
+
+def _as_file(answer: Answer, name: str) -> Answer:
     answer["Content-Disposition"] = f'attachment; filename="{name}"'
     patch_cache_control(answer, private=True, no_cache=True)
     return answer

@@ -63,12 +63,8 @@ def archive_workspace(*, workspace: Workspace, actor: User) -> None:
 
 
 def members_of(workspace: Workspace) -> QuerySet[Member]:
-    """Return members and former members, present ones first, by name."""
-    return (
-        Member.objects.filter(workspace=workspace)
-        .select_related("user")
-        .order_by("archived_at", "user__username")
-    )
+    """Return members and former members."""
+    return Member.objects.filter(workspace=workspace).select_related("user")
 
 
 @transaction.atomic

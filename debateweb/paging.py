@@ -22,11 +22,14 @@ class Page(Generic[Row]):
     first_url: str | None
 
 
-def page_of(request: HttpRequest, rows: QuerySet[Row], *, size: int = SIZE) -> Page[Row]:
+def page_of(
+    request: HttpRequest, rows: QuerySet[Row], *, size: int = SIZE, path: str = ""
+) -> Page[Row]:
     """
     Return the page of ``rows`` that ``?before=<key>`` names, newest (highest key) first.
 
-    One query of ``size`` + 1 rows. A key that is no number is the first page.
+    One query of ``size`` + 1 rows. A key that is no number is the first page. ``path`` is where
+    the list is read, if not at the request's own address.
     """
     raw = request.GET.get(PARAMETER, "")
     key = int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 19 else None
@@ -35,14 +38,15 @@ def page_of(request: HttpRequest, rows: QuerySet[Row], *, size: int = SIZE) -> P
     shown = found[:size]
     return Page(
         rows=shown,
-        next_url=_url(request, str(shown[-1].pk)) if len(found) > size else None,
-        first_url=_url(request, None) if key is not None else None,
+        next_url=_url(request, path, str(shown[-1].pk)) if len(found) > size else None,
+        first_url=_url(request, path, None) if key is not None else None,
     )
 
 
-def _url(request: HttpRequest, key: str | None) -> str:
+def _url(request: HttpRequest, path: str, key: str | None) -> str:
     query = request.GET.copy()
     query.pop(PARAMETER, None)
     if key is not None:
         query[PARAMETER] = key
-    return f"{request.path}?{query.urlencode()}" if query else request.path
+    where = path or request.path
+    return f"{where}?{query.urlencode()}" if query else where

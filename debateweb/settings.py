@@ -146,13 +146,19 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_TIMEZONE = "UTC"
 SWEEP_SECONDS = 3.0
+REPORT_SWEEP_SECONDS = 10.0
 CELERY_BEAT_SCHEDULE = {
     # A sweep that waited longer than one period is worth nothing: the next one is there.
     "sweep": {
         "task": "runs.sweep",
         "schedule": SWEEP_SECONDS,
         "options": {"expires": SWEEP_SECONDS},
-    }
+    },
+    "sweep-reports": {
+        "task": "audits.reports.sweep",
+        "schedule": REPORT_SWEEP_SECONDS,
+        "options": {"expires": REPORT_SWEEP_SECONDS, "queue": "default"},
+    },
 }
 WORKER_THREADS = env.env_int("DEBATEWEB_WORKER_THREADS", 96, low=1, high=1024)
 

@@ -26,6 +26,7 @@ from debateweb.guards import (
     signed_in,
 )
 from debateweb.models import Invitation, Member, Role, User
+from debateweb.paging import page_of
 
 INVITATIONS_SHOWN = 100
 
@@ -46,7 +47,7 @@ def workspaces(request: SignedInRequest) -> HttpResponse:
     own = Member.objects.filter(
         user=request.user, archived_at=None, workspace__archived_at=None
     ).select_related("workspace")
-    context = {"form": form, "memberships": own.order_by("workspace__name")}
+    context = {"form": form, "page": page_of(request, own)}
     status = 400 if form.errors else 200
     return render(request, "debateweb/workspaces.html", context, status=status)
 
@@ -255,9 +256,10 @@ def _settings_page(request: WorkspaceRequest, *, status: int = 200, **extra: Any
     invitations = Invitation.objects.filter(workspace=request.workspace).select_related(
         "created_by", "used_by"
     )
+    here = reverse("workspace_settings", args=[request.workspace.name])
     context = {
         "is_owner": request.role == Role.OWNER,
-        "members": membership.members_of(request.workspace),
+        "page": page_of(request, membership.members_of(request.workspace), path=here),
         "roles": Role.choices,
         "invitations": invitations.order_by("-pk")[:INVITATIONS_SHOWN],
         "rename_form": WorkspaceForm(initial={"name": request.workspace.name}),

@@ -8,7 +8,8 @@ bytes but for ``wall_seconds``; the seed of the resampling comes from the hash o
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from audits.metrics import RunRow, Settings
@@ -45,22 +46,45 @@ def build_report(*, workspace: Workspace, name: str, resamples: int = REPORT_RES
     return report
 
 
+@dataclass(frozen=True)
+class ConditionRuns:
+    """The runs of a condition, and what its figures are made with beside them."""
+
+    name: str
+    runs: Sequence[RunRow]
+    same_start: Sequence[RunRow] = ()
+    blind_start: bool = True
+
+
 def build_with_rows(
     *, workspace: Workspace, name: str, resamples: int = REPORT_RESAMPLES
-) -> tuple[Report, list[list[RunRow]]]:
+) -> tuple[Report, list[ConditionRuns]]:
     """Return the report as ``build_report``, and the runs of each of its conditions."""
     named = {"workspace": workspace, "name": name}
     experiment = Experiment.objects.filter(**named).select_related("question_set").first()
     if experiment is not None:
         arms = experiment_rows(experiment)
         report = experiment_report(experiment, rows=arms, resamples=resamples)
-        return report, [own.runs for own in arms.arms.values()]
+        return report, [_runs_of(own, arms.arms) for own in arms.arms.values()]
     debate_set = DebateSet.objects.filter(**named).select_related("question_set").first()
     if debate_set is not None:
         protocols = debate_set_rows(debate_set)
         report = debates_report(debate_set, protocols=protocols, resamples=resamples)
-        return report, [logged.runs for logged in protocols.values()]
+        return report, [
+            ConditionRuns(key, own.runs, blind_start=own.blind_start)
+            for key, own in protocols.items()
+        ]
     raise InputError(f"there is no experiment and no set of imported debates {name!r}")
+
+
+def _runs_of(own: ArmRows, arms: Mapping[str, ArmRows]) -> ConditionRuns:
+    partner = same_start_partner(own, arms)
+    return ConditionRuns(
+        own.arm.name,
+        own.runs,
+        same_start=partner.runs if partner is not None else (),
+        blind_start=own.protocol.initialisation == "blind",
+    )
 
 
 def experiment_report(
@@ -104,13 +128,14 @@ def _arm_json(
     own: ArmRows, arms: Mapping[str, ArmRows], address: RowAddress, settings: Settings
 ) -> dict[str, Any]:
     partner = same_start_partner(own, arms)
+    runs = _runs_of(own, arms)
     made = condition_json(
         own.arm.name,
         own.runs,
         address=address,
         settings=settings,
-        same_start=partner.runs if partner is not None else (),
-        blind_start=own.protocol.initialisation == "blind",
+        same_start=runs.same_start,
+        blind_start=runs.blind_start,
     )
     marked, source = own.arm.marked or None, own.arm.branch_from
     labels = [marked] if marked else []

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from audits.metrics.records import PLURALITY
 from audits.models import Report, ReportRow, ReportStatus
 from audits.reports.definitions import Definition, definition_of
 from debateweb.models import Workspace
-from debateweb.texts import printable
 from runs.models import DebateSet, Experiment, Kind, Name
 
 MOST_ROUND_DIGITS = 4
+AGGREGATOR = "aggregator"
 
-_WRONG_AT_START = Q(correct__0=False)
-_RIGHT_AT_START = Q(correct__0=True)
-_MINORITY = Q(right_at_start__gte=1, right_at_start__lt=F("agents") - F("right_at_start"))
-_MAJORITY = Q(right_at_start__gt=F("agents") - F("right_at_start"))
-_HALF = Q(right_at_start__gte=1, right_at_start=F("agents") - F("right_at_start"))
-#: Which rows stand in the denominator; a metric without an entry counts all of its unit.
-_DENOMINATORS = {
-    "repair_T": _WRONG_AT_START,
-    "excess_repair_T": _WRONG_AT_START,
-    "damage_T": _RIGHT_AT_START,
-    "excess_damage_T": _RIGHT_AT_START,
-    "all_wrong_rescued": Q(right_at_start=0),
-    "correct_minority_lost": _MINORITY,
-    "minority_won": _MINORITY,
-    "majority_lost": _MAJORITY,
+#: Figures whose rows are agents in runs: what is right before and after says whether one counts
+#: (docs/metrics.md). Before: which agents stand in the denominator. Rows of all others are runs.
+_BEFORE: dict[str, bool | None] = {
+    "agent_accuracy_0": None,
+    "agent_accuracy_T": None,
+    "repair_T": False,
+    "damage_T": True,
+    "fixed": None,
+    "broke": None,
+    "repair_t": False,
+    "damage_t": True,
 }
-#: Which of them stand in the numerator, by what was right at the start and at the end.
-_NUMERATORS: dict[str, tuple[bool | None, bool | None]] = {
-    "accuracy_0": (True, None),
-    "accuracy_T": (None, True),
+_COUNTS: dict[str, tuple[bool | None, bool | None]] = {
     "agent_accuracy_0": (True, None),
     "agent_accuracy_T": (None, True),
     "repair_T": (None, True),
@@ -45,11 +38,8 @@ _NUMERATORS: dict[str, tuple[bool | None, bool | None]] = {
     "broke": (True, False),
     "repair_t": (False, True),
     "damage_t": (True, False),
-    "all_wrong_rescued": (None, True),
-    "minority_won": (None, True),
-    "correct_minority_lost": (None, False),
-    "majority_lost": (None, False),
 }
+_ONE_STEP = {"repair_t", "damage_t"}
 
 
 @dataclass(frozen=True)
@@ -66,7 +56,8 @@ class RowsAsked:
     def of(cls, query: Mapping[str, Any]) -> RowsAsked | None:
         """Read an address; None where it names no figure. NUL stands in no row."""
         asked = {key: str(value).replace("\0", "") for key, value in query.items()}
-        conditions = tuple(asked[key] for key in ("condition", "a", "b") if asked.get(key))
+        named = (asked[key] for key in ("condition", "a", "b") if asked.get(key))
+        conditions = tuple(dict.fromkeys(named))
         by = {key[3:]: value for key, value in asked.items() if key.startswith("by.")}
         metric = by.pop("metric", "") or asked.get("metric", "")
         raw = asked.get("round", "")
@@ -81,11 +72,25 @@ class RowsAsked:
 
     @property
     def is_of_agents(self) -> bool:
-        return self.definition.unit == "agent"
+        return self.metric in _COUNTS
 
     @property
     def is_one_step(self) -> bool:
-        return self.metric in {"repair_t", "damage_t"} and bool(self.round)
+        return self.metric in _ONE_STEP and bool(self.round)
+
+    def place_in(self, rates: Sequence[Mapping[str, Any]]) -> int | None:
+        """Return where a run's ``counts`` have this figure; None where no rate is it."""
+        wanted = {key: value for key, value in self.by.items() if key != "stratum"}
+        named = [
+            (place, rate["by"])
+            for place, rate in enumerate(rates)
+            if (rate["metric"], rate["round"]) == (self.metric, self.round)
+            and wanted.items() <= rate["by"].items()
+        ]
+        # A difference names no aggregator: the condition's own comes first.
+        exact = [place for place, by in named if by == wanted]
+        near = [place for place, by in named if by.keys() - wanted.keys() <= {AGGREGATOR}]
+        return next(iter([*exact, *near]), None)
 
 
 def listed(workspace: Workspace) -> QuerySet[Name]:
@@ -104,63 +109,85 @@ def newest(workspace: Workspace, names: Sequence[str]) -> dict[str, Report]:
     return {report.name: report for report in latest}
 
 
-def newest_built(workspace: Workspace, name: str) -> Report | None:
+def newest_built(workspace: Workspace, name: str, key: int | None = None) -> Report | None:
+    """Return the newest report that is built, or the one with that key; its body comes later."""
     built = Report.objects.filter(workspace=workspace, name=name, status=ReportStatus.BUILT)
-    return built.order_by("-pk").first()
+    if key is not None:
+        built = built.filter(pk=key)
+    return built.order_by("-pk").defer("body").first()
 
 
 def rows_of(report: Report, asked: RowsAsked) -> QuerySet[ReportRow]:
-    """Return the rows that a figure is over: agents in runs, or runs. Ordered by the caller."""
-    rows = ReportRow.objects.filter(report=report, condition__in=asked.conditions)
-    rows = rows.exclude(agent_id="") if asked.is_of_agents else rows.filter(agent_id="")
-    if asked.by.get("variant") == "half":
-        rows = rows.filter(_HALF)
-    elif asked.metric in _DENOMINATORS:
-        rows = rows.filter(_DENOMINATORS[asked.metric])
-    if asked.by.get("variant") == "valid_initial":
-        rows = rows.exclude(answers__0=None)
-    if asked.is_of_agents and "agent" in asked.by:
-        rows = rows.filter(agent_id=asked.by["agent"])
+    """
+    Return the rows of a figure's denominator: agents in runs, or runs. Ordered by the caller.
+
+    Where the figure is no rate of runs (a correlation, say), every run of its conditions.
+    """
+    rows = ReportRow.objects.filter(report=report)
     if "stratum" in asked.by:
         rows = rows.filter(stratum=asked.by["stratum"])
-    return _of_one_step(rows, asked)
+    counted = Q(pk__in=[])
+    for condition, place in _places(report, asked).items():
+        own = Q(condition=condition)
+        counted |= own if place is None else own & Q(**{f"counts__{place}__1__gt": 0})
+    runs = rows.filter(counted, agent_id="")
+    return _agents(rows, runs, asked) if asked.is_of_agents else runs
 
 
-def _of_one_step(rows: QuerySet[ReportRow], asked: RowsAsked) -> QuerySet[ReportRow]:
-    if not asked.is_one_step or asked.round is None:
-        return rows
-    was_right = asked.metric == "damage_t"
-    return rows.filter(
-        **{"rounds_opened__gt": asked.round, f"correct__{asked.round - 1}": was_right}
+def _agents(
+    rows: QuerySet[ReportRow], runs: QuerySet[ReportRow], asked: RowsAsked
+) -> QuerySet[ReportRow]:
+    """Return the agents of ``runs`` that stood in the denominator before."""
+    first = asked.round - 1 if asked.is_one_step and asked.round is not None else 0
+    before = _BEFORE[asked.metric]
+    known = {f"correct__{first}__in": [True, False] if before is None else [before]}
+    rows = rows.exclude(agent_id="").filter(
+        condition__in=asked.conditions, run_key__in=runs.values("run_key"), **known
     )
+    if asked.by.get("variant") == "valid_initial":
+        rows = rows.exclude(answers__0=None)
+    return rows.filter(agent_id=asked.by["agent"]) if "agent" in asked.by else rows
 
 
-def shown_row(row: ReportRow, asked: RowsAsked) -> dict[str, Any]:
-    """Return a row in words; ``counted`` is None where no row is counted by itself."""
-    start, end, answers = _ends(row, asked)
-    wanted = _NUMERATORS.get(asked.metric)
-    counted = None
-    if wanted is not None:
-        ends = zip(wanted, (start, end), strict=True)
-        counted = all(want is None or have is want for want, have in ends)
-    return {
-        "row": row,
-        "start": start,
-        "end": end,
-        "before": _answer(answers[0]),
-        "after": _answer(answers[1]),
-        "statuses": row.statuses,
-        "counted": counted,
-    }
+def _places(report: Report, asked: RowsAsked) -> dict[str, int | None]:
+    return {name: asked.place_in(report.counted.get(name, ())) for name in asked.conditions}
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A row with what it adds to the figure; None where the figure adds nothing up."""
+
+    row: ReportRow
+    start: bool | None
+    end: bool | None
+    before: str | None
+    after: str | None
+    num: float | None
+    den: float | None
+
+
+def counted_rows(report: Report, asked: RowsAsked, rows: Sequence[ReportRow]) -> Iterator[Counted]:
+    """Yield rows of ``rows_of`` with what each adds to numerator and denominator."""
+    places = _places(report, asked)
+    for row in rows:
+        start, end, answers = _ends(row, asked)
+        if asked.is_of_agents:
+            ends = zip(_COUNTS[asked.metric], (start, end), strict=True)
+            adds: Sequence[float] = int(all(w is None or have is w for w, have in ends)), 1
+        else:
+            place = places[row.condition]
+            adds = (row.counts[place] or ()) if place is not None else ()
+        num, den = adds or (None, None)
+        yield Counted(row, start, end, answers[0], answers[1], num, den)
 
 
 def _ends(row: ReportRow, asked: RowsAsked) -> tuple[bool | None, bool | None, list[str | None]]:
     """Return right or wrong before and after, and the answers at both times."""
-    if asked.is_of_agents:
+    if row.agent_id:
         last = asked.round if asked.is_one_step and asked.round is not None else -1
         first = last - 1 if last > 0 else 0
         return row.correct[first], row.correct[last], [row.answers[first], row.answers[last]]
-    name = asked.by.get("aggregator") or _headline(sorted(row.correct))
+    name = asked.by.get(AGGREGATOR) or _headline(sorted(row.correct))
     start, end = row.correct.get(name, [None, None])
     return start, end, row.answers.get(name, [None, None])
 
@@ -171,7 +198,3 @@ def _headline(names: Sequence[str]) -> str:
     if PLURALITY in names and len(others) != 1:
         return PLURALITY
     return others[0] if others else PLURALITY
-
-
-def _answer(answer: str | None) -> str:
-    return "–" if answer is None else printable(answer)

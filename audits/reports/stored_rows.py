@@ -3,24 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from audits.metrics import MetricsError
+from audits.metrics.debates import debate_ratios
 from audits.metrics.panel import Panel, build_panel
+from audits.metrics.ratio import Ratio
 from audits.metrics.records import STATUSES, RunRow
 from audits.models import Report, ReportRow
+from audits.reports.build import ConditionRuns
 from runs.models import Experiment, Run
 
 CHUNK = 2_000
+Rate = dict[str, Any]
 
 
-def store_rows(report: Report, conditions: Iterable[Sequence[RunRow]]) -> None:
-    """Append the rows of every condition: one a run and agent, and one a run's aggregates."""
+def store_rows(report: Report, conditions: Iterable[ConditionRuns]) -> dict[str, list[Rate]]:
+    """
+    Append the rows of every condition: one a run and agent, and one a run's aggregates.
+
+    Returns by condition the rates that the rows' ``counts`` are of. Runs that no figure can be
+    made of leave none.
+    """
     ids = _run_ids(report)
-    for runs in conditions:
-        drafts = (ReportRow(report=report, **fields) for fields in _rows(build_panel(runs), ids))
-        ReportRow.objects.bulk_create(drafts, batch_size=CHUNK)
+    counted: dict[str, list[Rate]] = {}
+    for condition in conditions:
+        counted[condition.name] = []
+        try:
+            panel, ratios = _counted(condition)
+        except MetricsError:
+            continue  # The report's own figures say why.
+        counted[condition.name] = [rate_of(ratio) for ratio in ratios]
+        drafts = (ReportRow(report=report, **fields) for fields in _rows(panel, ratios, ids))
+        while batch := list(islice(drafts, CHUNK)):
+            ReportRow.objects.bulk_create(batch)
+    return counted
+
+
+def _counted(condition: ConditionRuns) -> tuple[Panel, list[Ratio]]:
+    panel = build_panel(condition.runs)
+    blind = condition.blind_start
+    if not condition.same_start:
+        return panel, debate_ratios(panel, blind_start=blind)
+    try:
+        alone = build_panel(condition.same_start)
+        return panel, debate_ratios(panel, alone=alone, blind_start=blind)
+    except MetricsError:  # The pairing is what is refused: the rest stands without it.
+        return panel, debate_ratios(panel, blind_start=blind)
+
+
+def rate_of(ratio: Ratio) -> Rate:
+    """Return what tells a rate from the others of its condition."""
+    return {"metric": ratio.metric, "round": ratio.round, "by": dict(ratio.by)}
 
 
 def _run_ids(report: Report) -> dict[str, int]:
@@ -34,7 +71,8 @@ def _run_ids(report: Report) -> dict[str, int]:
     return {f"{arm}/{question}/{seed}": pk for arm, question, seed, pk in names.iterator(CHUNK)}
 
 
-def _rows(panel: Panel, ids: dict[str, int]) -> Iterator[dict[str, Any]]:
+def _rows(panel: Panel, ratios: Sequence[Ratio], ids: dict[str, int]) -> Iterator[dict[str, Any]]:
+    counts = [_counts(panel, ratio) for ratio in ratios]
     right = (panel.correct[:, 0] & panel.configured).sum(axis=1)
     for r, run in enumerate(panel.runs):
         place = {
@@ -48,10 +86,24 @@ def _rows(panel: Panel, ids: dict[str, int]) -> Iterator[dict[str, Any]]:
             "right_at_start": int(right[r]),
             "agents": len(run.agent_ids),
         }
-        yield place | _aggregate(panel, r)
+        yield place | _aggregate(panel, r) | {"counts": [own[r] for own in counts]}
         answers = _answers(run)
         for slot, agent_id in enumerate(sorted(run.agent_ids)):
             yield place | _agent(panel, r, slot, agent_id, answers)
+
+
+def _counts(panel: Panel, ratio: Ratio) -> list[list[float] | None]:
+    """Return numerator and denominator of each run, before runs are averaged."""
+    asked = np.ones(len(panel.runs), dtype=np.bool_) if ratio.applies is None else ratio.applies
+    if ratio.needs_check:
+        asked = asked & panel.scored
+    known = asked & np.isfinite(ratio.num) & np.isfinite(ratio.den)
+    parts = zip(known, ratio.num, ratio.den, strict=True)
+    return [[_short(num), _short(den)] if is_known else None for is_known, num, den in parts]
+
+
+def _short(value: float) -> float:
+    return int(value) if float(value).is_integer() else float(value)
 
 
 def _answers(run: RunRow) -> dict[tuple[str, int], str | None]:

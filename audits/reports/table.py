@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from audits.reports.stored import Counted
 
 COLUMNS = (
     "condition", "marked", "metric", "agg", "round", "by", "num", "den", "value", "ci_low",
@@ -15,7 +17,13 @@ COLUMNS = (
 )  # fmt: skip
 
 #: A cell that begins so is a formula to a spreadsheet, and names in a report are others' words.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+ROW_COLUMNS = (
+    "condition", "run_id", "run_key", "question_id", "stratum", "seed", "agent_id",
+    "rounds_opened", "right_at_start", "agents", "right_before", "right_after",
+    "answer_before", "answer_after", "statuses", "num", "den",
+)  # fmt: skip
 
 
 def table_bytes(report: Mapping[str, Any]) -> bytes:
@@ -47,6 +55,26 @@ def _flat(figure: Mapping[str, Any]) -> dict[str, Any]:
         "ci_high": high,
         "notes": "; ".join(figure["notes"]),
     }
+
+
+def rows_csv(rows: Iterable[Counted]) -> Iterator[bytes]:
+    """Yield the rows behind a figure as lines of CSV in UTF-8, the names of columns first."""
+    yield _line(ROW_COLUMNS)
+    for one in rows:
+        row = one.row
+        yield _line(
+            (
+                row.condition, row.run_id, row.run_key, row.question_id, row.stratum, row.seed,
+                row.agent_id, row.rounds_opened, row.right_at_start, row.agents, one.start,
+                one.end, one.before, one.after, " ".join(row.statuses), one.num, one.den,
+            )
+        )  # fmt: skip
+
+
+def _line(cells: Iterable[object]) -> bytes:
+    stream = io.StringIO(newline="")
+    csv.writer(stream).writerow([harmless(cell) for cell in cells])
+    return stream.getvalue().encode()
 
 
 def harmless(value: object) -> object:

@@ -196,11 +196,14 @@ ROUTES: dict[str, Route] = {
     "audits:report_build": Route(
         only(OWNER, RESEARCHER, READER, status=302), method="POST", arguments=_report_name
     ),
-    "audits:rows": Route(
-        only(OWNER, RESEARCHER, READER),
-        arguments=_report_name,
-        data={"metric": "repair_T", "condition": "debate"},
-    ),
+    **{
+        f"audits:{page}": Route(
+            only(OWNER, RESEARCHER, READER),
+            arguments=_report_name,
+            data={"metric": "repair_T", "condition": "debate"},
+        )
+        for page in ("rows", "rows_csv")
+    },
     "audits:table": Route(
         only(OWNER, RESEARCHER, READER),
         arguments=_report_name,

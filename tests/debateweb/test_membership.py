@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from debateweb import access, membership
 from debateweb.access import LinkError
@@ -288,25 +287,3 @@ def test_an_unknown_role_changes_nothing(home: Workspace, owner: User) -> None:
             username="OWNER",
             password=PASSWORD,
         )
-
-
-@pytest.mark.parametrize("path", ["/w/home/", "/w/home/settings", "/workspaces", "/account"])
-def test_a_page_asks_as_much_of_the_database_for_few_as_for_many(
-    home: Workspace, owner: User, path: str
-) -> None:
-    client = signed_in(owner)
-
-    def queries() -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
-            assert client.get(path).status_code == 200
-        return len(captured)
-
-    membership.invite(workspace=home, role=Role.READER, note="", actor=owner)
-    few = queries()
-    for i in range(20):
-        member(home, Role.READER, f"reader-{i}")
-        membership.create_workspace(name=f"lab-{i}", owner=owner)
-        membership.invite(workspace=home, role=Role.READER, note="", actor=owner)
-    assert queries() == few <= 8

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
 
 from debateweb.models import Role, Workspace
 from runs.experiment_file import parse
@@ -214,23 +213,6 @@ def test_hostile_text_in_the_form_stays_text(client: Client) -> None:
     fields = {**beginning(client), "arms[0].models": evil, "arms[0].name": evil, "yaml": evil}
     page = client.post(NEW, {**fields, "do": "check"}).content.decode()
     assert "<img" not in page
-
-
-@pytest.mark.parametrize("count", [3, 30])
-def test_the_list_asks_the_same_number_of_queries_however_many_there_are(
-    home: Workspace,
-    client: Client,
-    tmp_path: Path,
-    count: int,
-    django_assert_num_queries: DjangoAssertNumQueries,
-) -> None:
-    for _ in range(count):
-        factories.experiment(tmp_path, in_workspace=home, question_count=count)
-    client.get("/w/home/experiments/")
-    with django_assert_num_queries(6):  # Session, person, membership, page, arms, menu.
-        page = client.get("/w/home/experiments/").content.decode()
-    assert f"0 of {count}" in page
-    assert ("Older" in page) == (count > 25)
 
 
 def test_experiments_of_others_cannot_be_copied_or_seen(client: Client, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
 
 from debateweb.models import AuditEvent, Role, Workspace
 from runs.importers.records import AgentRecord, DebateRecord, TurnRecord
@@ -177,20 +176,6 @@ def test_pages_of_a_set_follow_each_other_and_filters_hold(client: Client, home:
         query = following[1].replace("&amp;", "&") if following else None
     assert seen == [f"q{i}" for i in range(1, 121)]
     assert "No question fits" in client.get(f"{url}?type=open").content.decode()
-
-
-@pytest.mark.parametrize("count", [10, 200])
-def test_lists_and_sets_take_the_same_number_of_queries(
-    client: Client, home: Workspace, count: int, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    for number in range(max(1, count // 20)):
-        stored(home, count, f"set{number}")
-    found = QuestionSet.objects.order_by("pk")[0]
-    client.get("/w/home/questions/")
-    with django_assert_num_queries(6):
-        client.get("/w/home/questions/")
-    with django_assert_num_queries(8):
-        client.get(f"/w/home/questions/{found.pk}/")
 
 
 def test_hostile_text_is_shown_and_does_nothing(client: Client, home: Workspace) -> None:

@@ -16,7 +16,6 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from kombu.exceptions import OperationalError
-from pytest_django import DjangoAssertNumQueries
 from pytest_django.live_server_helper import LiveServer
 from redis.exceptions import ConnectionError as RedisConnectionError
 
@@ -266,24 +265,6 @@ def test_runs_are_filtered_and_paged_by_position(
     assert ">q1<" in client.get(url(made) + "?arm=debate&status=PENDING").content.decode()
     for odd in ("?after=x", "?after=99999999999", "?arm=%00", "?stop=%F0%9F%98%80"):
         assert client.get(url(made) + odd).status_code == 200
-
-
-@pytest.mark.parametrize("count", [10, 200])
-def test_the_page_and_its_fragment_ask_a_fixed_number_of_queries(
-    client: Client,
-    home: Workspace,
-    tmp_path: Path,
-    count: int,
-    django_assert_num_queries: DjangoAssertNumQueries,
-) -> None:
-    made = factories.experiment(tmp_path, in_workspace=home, question_count=count)
-    moved(made, ExperimentStatus.RUNNING)
-    cache.set(heartbeat_key("rounds"), time.time(), 60)
-    client.get(url(made))
-    with django_assert_num_queries(9):  # All calls were counted a moment ago.
-        fragment(client, made)
-    with django_assert_num_queries(11):
-        client.get(url(made))
 
 
 @pytest.mark.parametrize(
