@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("audits", "0002_frozen_rows"),
+        ("audits", "0003_swept_and_counted"),
         ("debateweb", "0004_kept_invitations"),
         ("runs", "0021_kinds_of_audits"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
