@@ -9,7 +9,12 @@ from typing import Any
 MODEL = "simulated:accuracy=0.6,correlation=0.3,conformity=0.4,churn=0.1,seed=7"
 CAPS = {"microusd_per_run": 50_000, "output_tokens_per_run": 20_000, "microusd_total": 5_000_000}
 
-_DEBATE: dict[str, Any] = {"name": "debate", "protocol": "du_2023", "models": {"default": MODEL}}
+#: Ties abstain in every arm, so that the same initial answers make the same z⁰ (S27).
+_DEBATE: dict[str, Any] = {
+    "name": "debate",
+    "protocol": "du_2023_corrected",
+    "models": {"default": MODEL},
+}
 _VOTE: dict[str, Any] = {
     "name": "vote",
     "protocol": "self_consistency",

@@ -54,11 +54,18 @@ NO_BROKER = "Noted, but the broker does not answer: workers take it up when it i
 @require_role(*READERS)
 @require_safe
 def experiment(request: WorkspaceRequest, experiment_id: int) -> HttpResponse:
-    """Show an experiment; HTMX gets what moves, and asks again only while something can."""
+    """
+    Show an experiment; HTMX gets what moves, and asks again only while something can.
+
+    The last answer brings the list of runs as well and takes old messages away, so that the page
+    is true as it stays.
+    """
     found = _found(request, experiment_id)
     context = _moving(found)
     context["may_run"] = request.role in RUNNERS
     if request.htmx:
+        if not context["moves"]:
+            context |= {"is_last": True} | _listed(request, found, context["arms"])
         return render(request, "runs/experiment.html#moving", context)
     context |= _frozen(found) | _listed(request, found, context["arms"])
     return render(request, "runs/experiment.html", context)

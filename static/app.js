@@ -21,16 +21,21 @@
     document.addEventListener(failure, () => announce("The server does not answer. What you typed is kept."));
   }
 
-  // --- The focus stays where it was: on the element with the same id, or on the panel itself.
-  let focusedId = "";
+  // --- The focus stays where it was: on the element with the same id, else on the panel itself.
+  let focusedIds = [];
+  const isInside = (target) => target && target.contains(document.activeElement);
+  const idsFrom = (target) => [document.activeElement.id, target.id].filter(Boolean);
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const focused = document.activeElement;
-    const isInside = focused && event.detail.target && event.detail.target.contains(focused);
-    focusedId = isInside ? focused.id || event.detail.target.id : "";
+    const target = event.detail.target;
+    focusedIds = isInside(target) ? idsFrom(target) : [];
+  });
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    const target = event.detail.target;
+    if (isInside(target)) focusedIds = idsFrom(target);
   });
   document.addEventListener("htmx:afterSettle", () => {
-    if (!focusedId || document.activeElement !== document.body) return;
-    const again = document.getElementById(focusedId);
+    if (document.activeElement !== document.body) return;
+    const again = focusedIds.map((id) => document.getElementById(id)).find(Boolean);
     if (!again) return;
     if (again.tabIndex < 0 && !again.hasAttribute("tabindex")) again.setAttribute("tabindex", "-1");
     again.focus({ preventScroll: true });

@@ -123,3 +123,40 @@ def test_the_page_renews_itself_keeps_the_focus_and_stops(
     page.wait_for_timeout(2_500)
     assert asked == []
     expect(page.locator("#live")).to_contain_text("is finished")
+
+
+def test_a_page_that_ends_is_true_without_a_reload(
+    running: Experiment, researcher: User, new_context: NewContext
+) -> None:
+    made = Experiment.objects.filter(pk=running.pk)
+    page = new_context(user=researcher).new_page()
+    page.goto(f"/w/home/experiments/{running.pk}/?arm=debate")
+    rows = page.locator("#runs-list tbody tr")
+    expect(rows.filter(has_text="running").first).to_be_visible()
+    page.locator("#runs-list a").nth(1).focus()
+    focused = page.evaluate("document.activeElement.id")
+    Run.objects.filter(experiment=running).exclude(status=RunStatus.DONE).update(
+        status=RunStatus.DONE, stop_reason="round_limit", ended_at=timezone.now()
+    )
+    made.update(status=ExperimentStatus.FINISHED)
+    expect(page.locator("#live")).to_contain_text("is finished")
+    expect(rows).to_have_count(20)
+    expect(rows.filter(has_text="done")).to_have_count(20)
+    expect(page.get_by_text("does not move under your hands")).to_have_count(0)
+    expect(page.locator("#do-pause")).to_have_count(0)
+    expect(page.locator(f"#{focused}")).to_be_focused()
+
+
+def test_a_message_goes_and_the_focus_stays_when_its_button_has_gone(
+    running: Experiment, researcher: User, new_context: NewContext
+) -> None:
+    made = Experiment.objects.filter(pk=running.pk)
+    made.update(status=ExperimentStatus.PAUSED)
+    page = new_context(user=researcher).new_page()
+    page.goto(f"/w/home/experiments/{running.pk}/")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("It goes on.")).to_be_visible()
+    page.locator("#do-pause").focus()
+    made.update(status=ExperimentStatus.FINISHED)
+    expect(page.get_by_text("It goes on.")).to_have_count(0)
+    expect(page.locator("#moving")).to_be_focused()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from runs.demo import EXPERIMENT_FILE, LOG_FILE, LOG_NAME, QUESTIONS_FILE, QUESTIONS_NAME
 from runs.experiment_file import parse, unsupported
+from runs.experiment_starts import STARTS
 from runs.importers.records import ANSWER_TYPES, DebateRecord, QuestionRecord
 from runs.importers.registry import guess_format, read_debates, read_questions
+from runs.protocols.presets import load_preset
 
 
 def questions() -> dict[str, QuestionRecord]:
@@ -52,6 +56,17 @@ def test_the_experiment_asks_for_the_questions_and_can_start() -> None:
     models = {model for arm in spec.arms for model in arm.models.values()}
     assert all(model.startswith("simulated:") for model in models)
     assert LOG_NAME != spec.name != QUESTIONS_NAME
+
+
+@pytest.mark.parametrize("kind", ["demo", *STARTS])
+def test_arms_that_are_compared_read_the_same_initial_answers_as_the_same_vote(kind: str) -> None:
+    """Else their plurality at t = 0 would differ where the answers are the same (S27)."""
+    if kind == "demo":
+        protocols = [arm.protocol for arm in parse(EXPERIMENT_FILE.read_text(), "demo").arms]
+    else:
+        protocols = [arm["protocol"] for arm in STARTS[kind][1]["arms"]]
+    ties = {load_preset(name).aggregation.tie for name in protocols}
+    assert ties == {("abstain",)}
 
 
 def test_the_log_is_twelve_debates_about_questions_of_the_set() -> None:

@@ -122,6 +122,49 @@ def test_a_finished_experiment_is_not_asked_about(client: Client, made: Experime
     assert "is finished" in part
 
 
+def test_the_last_answer_brings_the_runs_as_they_ended_and_takes_the_message_away(
+    client: Client, made: Experiment
+) -> None:
+    experiments.start(experiment=made)
+    asked = url(made) + "?arm=debate"
+    going = client.get(asked, headers=HTMX).content.decode()
+    assert f'hx-get="{asked}"' in going  # So that the last one knows the filter.
+    assert "runs-list" not in going
+    factories.finish(made)
+    last = client.get(asked, headers=HTMX).content.decode()
+    assert POLLS not in last
+    assert '<div id="runs-list" hx-swap-oob="true">' in last
+    assert last.count("</span> done</span>") == 4
+    assert "does not move under your hands" not in last
+    assert '<div id="said" hx-swap-oob="true"></div>' in last
+    assert "hx-swap-oob" not in client.get(asked).content.decode()
+    nothing = client.get(url(made) + "?status=PENDING", headers=HTMX).content.decode()
+    assert "No run is like that" in nothing
+
+
+def test_the_report_of_this_experiment_is_one_click_away(client: Client, made: Experiment) -> None:
+    page = client.get(url(made)).content.decode()
+    address = f"/w/home/reports/{made.name}/"
+    assert f'href="{address}"' in page
+    assert client.get(address).status_code == 200
+
+
+def test_what_limits_calls_and_what_limits_money_have_names_of_their_own(
+    client: Client, home: Workspace, tmp_path: Path
+) -> None:
+    made = factories.experiment(
+        tmp_path,
+        in_workspace=home,
+        model=factories.SIMULATED,
+        concurrency=7,
+        budget={"microusd_total": 3_000_000},
+    )
+    page = client.get(url(made)).content.decode()
+    assert "of 7 at once" in page
+    assert "Spending cap" in page
+    assert page.count("$3.00") == 2  # The cap, and what of it is left.
+
+
 def test_a_dead_worker_reads_stalled_and_says_what_to_do(client: Client, made: Experiment) -> None:
     run = factories.begin(made)[0]
     late = timezone.now() - timedelta(minutes=1)
