@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.apps import apps
 from django.db import DatabaseError, connection, transaction
+from django.db.models import Model
 
 from audits.queue_models import Annotator, Queue, QueueStatus, Slot
 from tests.audits.queues.making import annotators, answers, claimed, queue_of
@@ -38,7 +41,7 @@ def test_progress_moves_and_nothing_else_does() -> None:
     Annotator.objects.filter(pk=person.pk).update(capacity=3)
     Annotator.objects.filter(pk=person.pk).update(user=None, name="severed")
     Queue.objects.filter(pk=queue.pk).update(status=QueueStatus.CLOSED)
-    refused = [
+    refused: list[tuple[type[Model], int, dict[str, Any]]] = [
         (Annotator, person.pk, {"user": 1}),
         (Annotator, person.pk, {"pseudonym": "x"}),
         (Queue, queue.pk, {"status": QueueStatus.OPEN}),
