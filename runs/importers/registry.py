@@ -1,9 +1,7 @@
 """
 Readers by format, and the one way to use them: all or nothing.
 
-A file is read twice. The first pass validates every row and raises ImportFaults with the first
-20 faults; only a file without any is read again and yielded, record by record, so that files
-larger than memory stream. Duplicate ids are faults.
+Duplicate ids are faults. Judgments and labels have readers of their own (``judged_registry``).
 """
 
 from __future__ import annotations
@@ -11,17 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
-from runs.importers import debate_logs, debates, question_sets, questions
+from runs.importers import debate_logs, debates, llmbar, nyu, question_sets, questions
+from runs.importers.beside import Files
 from runs.importers.faults import Fault, FaultLog, ImportFaults, shown
 from runs.importers.mapping import FieldMapping
+from runs.importers.passes import all_or_nothing
 from runs.importers.records import DebateRecord, QuestionRecord, record_hash
 from runs.importers.sources import Source, open_source
 
 Record = TypeVar("Record", QuestionRecord, DebateRecord)
 Reader = Callable[[Source, FaultLog], Iterator[tuple[int, Record]]]
 Target = str | Path | IO[bytes] | IO[str]
+
+
+def _llmbar_swap(source: Source, log: FaultLog) -> Iterator[tuple[int, DebateRecord]]:
+    return llmbar.read_llmbar_swap(Files(source.name, source, ()), log)
+
 
 QUESTION_READERS: dict[str, Reader[QuestionRecord]] = {
     "jsonl": questions.read_jsonl,
@@ -38,11 +43,15 @@ DEBATE_READERS: dict[str, Reader[DebateRecord]] = {
     "gsm8k_steps": partial(
         debate_logs.read_gsm8k_solutions, steps={"175b_finetuning": "175b_verification"}
     ),
+    "nyu": nyu.read_nyu,
+    "llmbar_swap": _llmbar_swap,
 }
 #: Formats whose columns may have other names, with what reads them by a mapping.
 MAPPED_READERS = {"jsonl": questions.read_jsonl, "csv": questions.read_csv}
 _RULES = {
     "jsonl": "as_given",
+    "nyu": "as_given",
+    "llmbar_swap": "as_given",
     "du": debate_logs.DU_RULES,
     "gsm8k_solutions": debate_logs.GSM8K_SOLUTIONS_RULES,
     "gsm8k_steps": debate_logs.GSM8K_SOLUTIONS_RULES,
@@ -105,29 +114,26 @@ def _reader(
 def _twice(
     reader: Reader[Record], source: Source, key: Callable[[Record], str], key_name: str
 ) -> Iterator[Record]:
-    log = FaultLog(source.name)
-    _validate(reader(source, log), log, key, key_name)
-    log.raise_if_any()
-    for _, record in reader(source, log):
-        log.raise_if_any()  # The file may have changed since the first pass.
-        yield record
-    log.raise_if_any()
+    return all_or_nothing(partial(reader, source), source.name, _Once(key, key_name))
 
 
-def _validate(
-    found: Iterator[tuple[int, Record]], log: FaultLog, key: Callable[[Record], str], name: str
-) -> None:
-    lines: dict[str, int] = {}
-    questions_seen: dict[str, tuple[int, str]] = {}
-    for line, record in found:
-        if key(record) in lines:
-            first = lines[key(record)]
-            log.add(line, name, f"{shown(key(record))} stands on line {first} already")
-        lines.setdefault(key(record), line)
+class _Once:
+    """Whether every id stands once, and one question id for one question."""
+
+    def __init__(self, key: Callable[[Any], str], key_name: str) -> None:
+        self._key = key
+        self._key_name = key_name
+        self._lines: dict[str, int] = {}
+        self._questions: dict[str, tuple[int, str]] = {}
+
+    def __call__(self, line: int, record: QuestionRecord | DebateRecord, log: FaultLog) -> None:
+        own = self._key(record)
+        if own in self._lines:
+            message = f"{shown(own)} stands on line {self._lines[own]} already"
+            log.add(line, self._key_name, message)
+        self._lines.setdefault(own, line)
         if isinstance(record, DebateRecord):
-            _check_same_question(record.question, line, log, questions_seen)
-    if not lines and not log.total:
-        log.add(0, "file", "holds no record")
+            _check_same_question(record.question, line, log, self._questions)
 
 
 def _check_same_question(
@@ -153,6 +159,8 @@ def guess_format(path: str, head: bytes) -> str:
         return "strategyqa" if '"qid"' in text and '"facts"' in text else "jsonl"
     if text.startswith("{"):
         return _guess_json(first_line)
+    if first_line.startswith("subset,evaluator,item,"):
+        return "llmbar_swap"
     if "Best Answer" in first_line and "Incorrect Answers" in first_line:
         return "truthfulqa"
     if Path(path).suffix.lower() in (".jsonl", ".json", ".ndjson"):
@@ -165,6 +173,8 @@ def _guess_json(line: str) -> str:
         return "gsm8k_solutions"
     if '[[[{"role"' in line.replace(" ", ""):
         return "du"
+    if '"final_belief"' in line and '"correct_index"' in line:
+        return "nyu"
     if line.startswith('{"question"') and '"answer"' in line and "####" in line:
         return "gsm8k"
     return "jsonl"

@@ -34,6 +34,8 @@ from tests.runs.importers.helpers import a_debate, a_question, debates, lines, q
         ("a.json", '{"How?": [[[{"role": "user"', "du"),
         ("a.jsonl", '{"question": "?", "ground_truth": "", "m": {"solution"', "gsm8k_solutions"),
         ("a.jsonl", lines(a_debate()), "jsonl"),
+        ("a.jsonl", '{"id": "s", "correct_index": 0, "final_belief": [1, 0]}', "nyu"),
+        ("a.csv", "subset,evaluator,item,gold,winner_order_ab,winner_order_ba", "llmbar_swap"),
     ],
 )
 def test_a_format_is_guessed_from_what_the_file_begins_with(
@@ -53,6 +55,8 @@ def test_every_debate_format_names_the_rules_of_its_answers() -> None:
         "du": "du_replay",
         "gsm8k_solutions": "gsm8k_solutions",
         "gsm8k_steps": "gsm8k_solutions",
+        "nyu": "as_given",
+        "llmbar_swap": "as_given",
     }
 
 
