@@ -1,0 +1,148 @@
+"""A judge against gold labels and against people, on the items that both have."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from audits.metrics.agreement_figures import (
+    Coefficient,
+    agreement_ratio,
+    coefficient_figures,
+    numeric_values,
+    pair_coefficients,
+)
+from audits.metrics.alt_test import EXPERT_EPSILON, LeftOut, alt_test_figure, leave_one_out
+from audits.metrics.arrays import FloatArray, IntArray
+from audits.metrics.figures import Figure
+from audits.metrics.judge_accuracy import ORDERS, combined_verdict
+from audits.metrics.judgments import JudgedItem, modal_verdict
+from audits.metrics.labels import (
+    MISSING,
+    SCALE_KINDS,
+    LabelRow,
+    LabelTable,
+    label_table,
+    majority_labels,
+)
+from audits.metrics.ratio import Ratio, Settings
+
+JUDGE, GOLD, MAJORITY, OTHERS = "judge", "gold", "majority", "others"
+
+
+def verdicts_by_item(items: Sequence[JudgedItem], order: str) -> dict[str, str]:
+    """Return each item's verdict under ``given`` or ``swapped``, or the one all orders agree on.
+
+    Within an order the most frequent verdict speaks. Under ``all`` an item whose orders disagree
+    has the verdict ``conflict``, which agrees with nobody; one with a failed order has none.
+    """
+    found: dict[str, str] = {}
+    for item in items:
+        if order == "all":
+            verdict = combined_verdict(item)
+        else:
+            said = item.verdicts.get(item.given if order == "given" else item.swapped)
+            verdict = modal_verdict(said) if said else None
+        if verdict is not None:
+            found[item.facts.item_id] = verdict
+    return found
+
+
+def gold_agreement_figures(items: Sequence[JudgedItem], settings: Settings) -> list[Figure]:
+    """Return agreement, kappa and AC1 of the judge with the gold labels, by order."""
+    gold = [
+        LabelRow(i.facts.item_id, GOLD, "gold", i.facts.gold, i.question_id, i.facts.family)
+        for i in items
+        if i.facts.gold is not None
+    ]
+    figures: list[Figure] = []
+    for order in ORDERS if gold else ():
+        table, judge = _with_judge(gold, verdicts_by_item(items, order))
+        by = {"pair": f"{JUDGE}|{GOLD}", "order": order}
+        pairs = [(by, judge, table.column(GOLD))]
+        figures += _pair_figures(table, pairs, settings)
+    return figures
+
+
+def judge_people_figures(
+    items: Sequence[JudgedItem],
+    labels: Sequence[LabelRow],
+    *,
+    categories: Sequence[str] | None = None,
+    epsilon: float = EXPERT_EPSILON,
+    settings: Settings | None = None,
+) -> list[Figure]:
+    """Return the judge against the people's majority, against each person, and as one of them.
+
+    Per order: agreement, kappa and AC1 with ``majority`` (items whose majority is tied are left
+    out) and with each person; then, on the same items and the same people left out, the judge
+    and the people each against the ``others``, and the alternative annotator test. Agreement
+    between people is no ceiling for a judge against their majority; the others are.
+    """
+    settings = replace(settings or Settings(), source="human")
+    figures: list[Figure] = []
+    for order in ORDERS if labels else ():
+        table, judge = _with_judge(labels, verdicts_by_item(items, order), categories)
+        columns = {MAJORITY: majority_labels(table)} | {
+            name: table.column(name) for name in table.annotators
+        }
+        pairs = [
+            ({"pair": f"{JUDGE}|{name}", "order": order}, judge, column)
+            for name, column in columns.items()
+        ]
+        figures += _pair_figures(table, pairs, settings)
+        shares = list(_against_others(table, leave_one_out(table, judge), order))
+        figures += table.questions.figures(shares, settings)
+        left_out = leave_one_out(table, judge, _values(table, labels[0].kind))
+        found = alt_test_figure(table, left_out, settings, epsilon=epsilon)
+        figures.append(replace(found, by={**found.by, "order": order}))
+    return figures
+
+
+def _with_judge(
+    labels: Sequence[LabelRow],
+    verdicts: Mapping[str, str],
+    categories: Sequence[str] | None = None,
+) -> tuple[LabelTable, IntArray]:
+    """Return the people's table with room for the judge's words, and the judge's codes."""
+    plain = label_table(labels, categories)
+    said = sorted({verdicts[name] for name in plain.item_ids if name in verdicts})
+    extra = [name for name in said if name not in plain.categories]
+    table = replace(plain, categories=(*plain.categories, *extra))
+    code_of = {name: code for code, name in enumerate(table.categories)}
+    codes = [code_of[verdicts[name]] if name in verdicts else MISSING for name in table.item_ids]
+    return table, np.array(codes, dtype=np.int64)
+
+
+def _pair_figures(
+    table: LabelTable,
+    pairs: Sequence[tuple[dict[str, str], IntArray, IntArray]],
+    settings: Settings,
+) -> list[Figure]:
+    ratios: list[Ratio] = []
+    coefficients: list[Coefficient] = []
+    for by, a, b in pairs:
+        ratios.append(agreement_ratio(table, a, b, by))
+        coefficients += pair_coefficients(a, b, table.weights, len(table.categories), by)
+    return [
+        *table.questions.figures(ratios, settings),
+        *coefficient_figures(table, coefficients, settings),
+    ]
+
+
+def _values(table: LabelTable, kind: str) -> FloatArray | None:
+    return numeric_values(table) if kind in SCALE_KINDS else None
+
+
+def _against_others(table: LabelTable, left_out: Sequence[LeftOut], order: str) -> Iterator[Ratio]:
+    """Yield plain agreement with the people not left out, of the judge and of those left out."""
+    for who in (JUDGE, "people"):
+        cells = []
+        for each in left_out:
+            shares = each.judge if who == JUDGE else each.person
+            for i, share in zip(each.items.tolist(), shares.tolist(), strict=True):
+                weight = float(table.weights[i])
+                cells.append((table.item_questions[i], share * weight, weight))
+        by = {"pair": f"{who}|{OTHERS}", "order": order}
+        empty = "no item has the judge and two people"
+        yield table.questions.ratio("percent_agreement", cells, empty, by=by)
