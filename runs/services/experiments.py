@@ -20,6 +20,7 @@ from debateweb.errors import StateError
 from debateweb.models import User, Workspace
 from runs import dispatch
 from runs.engine.hashing import digest, snapshot_hash
+from runs.engine.ledger import Amount
 from runs.experiment_file import ExperimentSpec, analysis_hash, frozen_analysis, unsupported
 from runs.models import (
     Account,
@@ -27,7 +28,6 @@ from runs.models import (
     Experiment,
     ExperimentStatus,
     Kind,
-    ProtocolVersion,
     Question,
     Run,
     RunStatus,
@@ -36,16 +36,16 @@ from runs.protocols.digest import canonical_text
 from runs.protocols.presets import with_agents
 from runs.providers.catalog import price_table_version
 from runs.services import starting
+from runs.services.caps import run_cap
 from runs.services.design import ArmDesign, design_arms
 from runs.services.faults import DesignError
 from runs.services.imports import BATCH, batched
 from runs.services.naming import NameTakenError, take_name
+from runs.services.protocol_versions import lock_protocols, version_of_arm
 from runs.services.protocols import find_protocol
 from runs.services.sampling import chosen_questions, question_set_for
 
 DEFAULT_DEADLINE_SECONDS = 3600
-#: A run that loses its worker pays the calls in flight again: room for a few such losses.
-ROOM_FOR_LOSSES = 4
 
 
 @transaction.atomic
@@ -69,6 +69,7 @@ def create_experiment(
     if existing is not None:
         return existing
     _refuse(unsupported(spec))
+    lock_protocols(workspace)
     question_set = question_set_for(workspace=workspace, spec=spec, folder=folder, actor=actor)
     questions = chosen_questions(spec, question_set)
     arms = design_arms(
@@ -167,30 +168,15 @@ def _create_arms(
             experiment=experiment,
             position=position,
             name=design.name,
-            protocol=store_protocol(experiment.workspace, design, actor),
+            protocol=version_of_arm(
+                workspace=experiment.workspace, protocol=design.protocol, actor=actor
+            ),
             bindings=design.bindings,
             price_table_version=price_table_version(design.models.values()),
             branch_from=arms[design.branch_from] if design.branch_from is not None else None,
             marked=design.marked,
         )
     return arms
-
-
-def store_protocol(workspace: Workspace, design: ArmDesign, actor: User | None) -> ProtocolVersion:
-    """Return the stored version of an arm's protocol; a new one where its content is new (S1)."""
-    versions = ProtocolVersion.objects.filter(workspace=workspace, name=design.protocol.name)
-    same = versions.filter(canonical=canonical_text(design.protocol)).first()
-    if same is not None:
-        return same
-    last = versions.order_by("-version").values_list("version", flat=True).first()
-    return ProtocolVersion.objects.create(
-        workspace=workspace,
-        name=design.protocol.name,
-        version=(last or 0) + 1,
-        protocol_hash=design.protocol_hash,
-        canonical=canonical_text(design.protocol),
-        created_by=actor,
-    )
 
 
 def _create_runs(
@@ -253,14 +239,8 @@ def _has_key(run: Run | None) -> bool:
 
 
 def _account(spec: ExperimentSpec, design: ArmDesign) -> Account:
-    """A run's caps: the file's, or a few times the protocol's own bound (S31)."""
-    per_run, tokens = spec.budget.microusd_per_run, spec.budget.output_tokens_per_run
-    return Account(
-        cap_microusd=design.bound_microusd * ROOM_FOR_LOSSES if per_run is None else per_run,
-        cap_output_tokens=(
-            design.bound_output_tokens * ROOM_FOR_LOSSES if tokens is None else tokens
-        ),
-    )
+    cap = run_cap(spec.budget, Amount(design.bound_microusd, design.bound_output_tokens))
+    return Account(cap_microusd=cap.microusd, cap_output_tokens=cap.output_tokens)
 
 
 def start(*, experiment: Experiment, actor: User | None = None) -> None:
