@@ -32,6 +32,8 @@ from runs.protocols.spec import Agent, Protocol
 #: What stands in place of peers' messages where there are none, and of a missing own answer.
 NO_MESSAGES = "(no messages)"
 NO_OWN_STATE = "(none)"
+#: What a judge's candidates are called, with a letter.
+CANDIDATE = "Answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,7 @@ def _common_values(asked: Asked, agent: Agent, marks: Fence) -> dict[str, str]:
         "question": asked.question.text,
         "choices": choices_text(asked.question),
         "evidence": _evidence_text(asked, agent, marks),
+        "candidates": _candidates_text(asked, agent, marks),
         "persona": agent.persona,
         "side": agent.side or "",
         "answer_format": asked.protocol.answer_format(asked.question.answer_type),
@@ -210,6 +213,21 @@ def choices_text(question: Question) -> str:
 def _evidence_text(asked: Asked, agent: Agent, marks: Fence) -> str:
     return "\n".join(
         marks.block("evidence", _evidence_body(item)) for item in _evidence_for(asked, agent)
+    )
+
+
+def _candidates_text(asked: Asked, agent: Agent, marks: Fence) -> str:
+    """
+    Return the evidence as candidates for a judge (S28): letters in the agent's own order.
+
+    No id and no source stands there, so that nothing but the text and its place is seen.
+    """
+    texts = {item.id: item.text for item in asked.evidence}
+    order = agent.evidence or tuple(texts)
+    shown = [texts[name] for name in order if name in texts]
+    return "\n\n".join(
+        f"{CANDIDATE} {letter}:\n{marks.block('candidate', text)}"
+        for letter, text in zip(letters(tuple(shown)), shown, strict=False)
     )
 
 

@@ -17,6 +17,7 @@ FILLED_SLOTS = frozenset(
         "question",
         "choices",
         "evidence",
+        "candidates",
         "persona",
         "side",
         "answer_format",

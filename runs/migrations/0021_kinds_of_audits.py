@@ -4,15 +4,24 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0020_indexes_for_watching'),
+        ("runs", "0020_indexes_for_watching"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='name',
-            name='kind',
-            field=models.CharField(choices=[('protocol', 'Protocol'), ('questions', 'Questions'), ('debates', 'Debates'), ('experiment', 'Experiment'), ('judgments', 'Judgments'), ('queue', 'Queue')], max_length=16),
+            model_name="name",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("protocol", "Protocol"),
+                    ("questions", "Questions"),
+                    ("debates", "Debates"),
+                    ("experiment", "Experiment"),
+                    ("judgments", "Judgments"),
+                    ("queue", "Queue"),
+                ],
+                max_length=16,
+            ),
         ),
     ]

@@ -20,7 +20,16 @@ __all__ = ["COMMON_SLOTS", "PEER_SLOTS", "REVISION_SLOTS", "SLOT", "problems", "
 SLOT = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 
 COMMON_SLOTS = frozenset(
-    ("question", "choices", "evidence", "persona", "side", "answer_format", "agreement_intensity")
+    (
+        "question",
+        "choices",
+        "evidence",
+        "candidates",
+        "persona",
+        "side",
+        "answer_format",
+        "agreement_intensity",
+    )
 )
 REVISION_SLOTS = COMMON_SLOTS | {"own_answer", "own_text", "peers", "majority", "summary"}
 PEER_SLOTS = frozenset(("label", "text", "answer", "count"))

@@ -53,7 +53,8 @@ class Agent(Part):
     side: Short | None = Field(default=None, description="An assigned side, where there is one.")
     decoding: Decoding = Decoding()
     evidence: tuple[str, ...] = Field(
-        default=(), description="Ids of evidence only this agent reads; empty: all of it."
+        default=(),
+        description="Ids of evidence only this agent reads, candidates in this order; empty: all.",
     )
     tools: tuple[Literal["python", "calculator", "passage_lookup"], ...] = ()
     votes: bool = Field(default=True, description="Whether the aggregator counts its answer.")
@@ -179,9 +180,9 @@ class Prompts(Part):
     """
     Prompt texts. ``{{name}}`` marks a slot; slots are filled once, never re-read.
 
-    Slots: question, choices, evidence, persona, side, answer_format, own_answer, own_text,
-    peers, majority, agreement_intensity, summary. Peer and evidence text is delimited by the
-    renderer (S20).
+    Slots: question, choices, evidence, candidates, persona, side, answer_format, own_answer,
+    own_text, peers, majority, agreement_intensity, summary. Peer, evidence and candidate text is
+    delimited by the renderer (S20).
     """
 
     system: Template = ""

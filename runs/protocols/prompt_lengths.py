@@ -15,7 +15,7 @@ from runs.engine.delimiting import fence
 from runs.engine.hashing import canonical_bytes
 from runs.engine.operators import TOKENS_PER_MESSAGE
 from runs.engine.parsing import response_schema
-from runs.engine.prompts import NO_MESSAGES, NO_OWN_STATE, choices_text
+from runs.engine.prompts import CANDIDATE, NO_MESSAGES, NO_OWN_STATE, choices_text
 from runs.engine.templates import DEFAULT_PEER, texts_for
 from runs.engine.types import Evidence, Question
 from runs.protocols.checks import SLOT
@@ -31,6 +31,7 @@ class Sizes:
     question_bytes: int
     choices_bytes: int = 0
     evidence_bytes: int = 0
+    candidates_bytes: int = 0
     answer_format_bytes: int = 0
     schema_bytes: int = 0
 
@@ -42,6 +43,7 @@ class Sizes:
             question_bytes=_bytes(question.text),
             choices_bytes=_bytes(choices_text(question)),
             evidence_bytes=sum(_evidence_bytes(item) for item in evidence),
+            candidates_bytes=sum(_candidate_bytes(item) for item in evidence),
             answer_format_bytes=_bytes(protocol.answer_format(question.answer_type)),
             schema_bytes=len(canonical_bytes(schema)) if schema is not None else 0,
         )
@@ -98,6 +100,7 @@ class PromptLengths:
             "question": sizes.question_bytes,
             "choices": sizes.choices_bytes,
             "evidence": sizes.evidence_bytes,
+            "candidates": sizes.candidates_bytes,
             "persona": _bytes(agent.persona),
             "side": _bytes(agent.side or ""),
             "answer_format": sizes.answer_format_bytes,
@@ -150,6 +153,11 @@ def _bytes(text: str) -> int:
 def _evidence_bytes(item: Evidence) -> int:
     marks = len(_FENCE.block("evidence", "")) + 1  # One line end after each piece.
     return _bytes(f"[{item.id}] {item.source}\n{item.text}") + marks
+
+
+def _candidate_bytes(item: Evidence) -> int:
+    frame = len(_FENCE.block("candidate", "")) + len(f"{CANDIDATE} A:\n\n\n")
+    return _bytes(item.text) + frame
 
 
 _FENCE = fence((), seed=())  # Any key will do: all are of one length.

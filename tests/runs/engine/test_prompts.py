@@ -56,6 +56,21 @@ def test_an_initial_prompt_is_made_of_texts_question_and_evidence_only() -> None
     assert rendered.read_set.entries == ()
 
 
+def test_candidates_stand_under_letters_in_the_agents_own_order_and_nothing_else_of_them() -> None:
+    agents = ({"id": "ab", "evidence": ("x", "y")}, {"id": "ba", "evidence": ("y", "x")})
+    texts = {"initial": "{{question}}\n{{candidates}}", "revision": "{{peers}}"}
+    candidates = (Evidence("x", "left text", "model-1"), Evidence("y", "right text", "model-2"))
+    of = protocol(agents=agents, prompts=texts)
+    given, turned = (
+        whole(render_initial(asked(of, evidence=candidates), agent)) for agent in ("ab", "ba")
+    )
+    for text, order in ((given, ("left", "right")), (turned, ("right", "left"))):
+        places = [text.index(part) for part in ("Answer A:", order[0], "Answer B:", order[1])]
+        assert places == sorted(places)
+        assert "model-" not in text and "[x]" not in text
+    assert given.replace("left", "#").replace("right", "left").replace("#", "right") == turned
+
+
 def test_a_system_text_that_is_empty_sends_no_system_message() -> None:
     of = protocol(prompts={**PROMPTS, "system": "{{persona}}"})
     assert [m.role for m in render_initial(asked(of), "a").prompt] == ["user"]
