@@ -234,7 +234,7 @@ def test_a_token_that_went_stale_loses_no_text_and_saves_nothing_twice(
 def rotate_token(context: BrowserContext) -> None:
     """Give the browser another token than its pages have, as a sign-in in another tab does."""
     [old] = [cookie for cookie in context.cookies() if cookie.get("name") == "csrftoken"]
-    context.add_cookies([{**old, "value": "y" * 32}])  # type: ignore[list-item]  # Its own shape.
+    context.add_cookies([{**old, "value": "y" * 32}])  # type: ignore[typeddict-item]  # As it came.
 
 
 @EACH_FORM
