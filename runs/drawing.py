@@ -7,12 +7,13 @@ Units are those of the drawing's view box.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 #: Beyond these a drawing shows nothing that the table does not show better.
 MOST_NODES = 16
 MOST_COLUMNS = 9
+MOST_ARROWS = 800
 
 _RADIUS = 14.0
 _ARROW_GAP = 5.0
@@ -96,19 +97,20 @@ def topology(reads: Mapping[str, Sequence[str]]) -> Drawing | None:
 
 
 def timeline(
-    names: Sequence[str], rounds: int, edges: Sequence[tuple[int, str, str]]
+    names: Sequence[str], rounds: Sequence[int], edges: Iterable[tuple[int, str, str]]
 ) -> Drawing | None:
     """
-    Draw a column for each round and a row for each agent.
+    Draw a column for each of the rounds and a row for each agent.
 
     ``edges`` holds (t, reader, source): in round t the reader is shown the source's answer of
-    round t − 1; reader and source may be the same. None where it would be too large.
+    round t − 1; reader and source may be the same. An arrow is drawn where both rounds are; where
+    some are left out stands a "…". None where it would be too large.
     """
-    if not 1 <= len(names) <= MOST_NODES or not 1 <= rounds <= MOST_COLUMNS:
+    if not 1 <= len(names) <= MOST_NODES or not 1 <= len(rounds) <= MOST_COLUMNS:
         return None
     place = {name: _SIDE / 2 + _HEAD + row * _ROW for row, name in enumerate(names)}
-    columns = [_SIDE + t * _COLUMN for t in range(rounds)]
-    nodes = tuple(Node(x, place[name], name) for x in columns for name in names)
+    columns = {t: _SIDE + at * _COLUMN for at, t in enumerate(rounds)}
+    nodes = tuple(Node(x, place[name], name) for x in columns.values() for name in names)
     lines = tuple(
         _arrow(
             (columns[t - 1], place[source]),
@@ -117,11 +119,13 @@ def timeline(
             own=source == reader,
         )
         for t, reader, source in edges
-        if 1 <= t < rounds
+        if t in columns and t - 1 in columns
     )
-    marks = tuple(Mark(x, 16.0, f"t = {t}") for t, x in enumerate(columns))
-    width = columns[-1] + _SIDE
-    return Drawing(width, _HEAD + len(names) * _ROW + 8.0, nodes, lines, marks)
+    gaps = [x for t, x in columns.items() if t - 1 not in columns and t != rounds[0]]
+    marks = [Mark(x, 16.0, f"t = {t}") for t, x in columns.items()]
+    marks += [Mark(x - _COLUMN / 2, 16.0, "…") for x in gaps]
+    width = columns[rounds[-1]] + _SIDE
+    return Drawing(width, _HEAD + len(names) * _ROW + 8.0, nodes, lines, tuple(marks))
 
 
 def _on_circle(place: int, count: int, middle: float, spread: float) -> tuple[float, float]:

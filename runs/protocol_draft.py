@@ -130,8 +130,9 @@ def draft_of_post(data: Mapping[str, str]) -> Draft:
     """Return what was sent as one draft: the form's changes made to the YAML as typed."""
     base = data.get("base", "").replace("\r\n", "\n")
     text = data.get("yaml", base).replace("\r\n", "\n")
-    before = _document(base)[0] or {}
     document, faults = _document(text)
+    before = document if text == base else _document(base)[0]
+    before = before or {}
     if document is None:  # The YAML cannot be read: both stay as typed, to be mended.
         typed = {key: value for key, value in data.items() if key not in ("base", "yaml")}
         made = Draft(text, base, before, typed=typed)

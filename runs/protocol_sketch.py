@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,8 +16,12 @@ from runs.protocols.digest import protocol_hash
 from runs.protocols.spec import Protocol
 from runs.protocols.support import unsupported
 
-#: Rows of the table of who reads what; beyond, the rounds repeat the last one shown.
-MOST_ROUNDS_LISTED = 6
+#: Where there are too many rounds to show, these at the beginning and at the end are.
+FIRST_ROUNDS, LAST_ROUNDS = 3, 2
+#: Rows of the table of who reads what in which round.
+MOST_READINGS = 150
+#: Names of peers that a row of the table spells out; the list has all.
+MOST_NAMED = 8
 #: A drawn topology differs by run; the pages show the one of this seed.
 SHOWN_SEED = 1
 
@@ -50,7 +55,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A valid protocol as a page shows it."""
+    """
+    A valid protocol as a page shows it.
+
+    ``rounds_undrawn`` and ``rounds_unlisted`` are the first and the last round that the timeline
+    and the table leave out. They are like those beside them, and there may be many.
+    """
 
     protocol: Protocol
     protocol_hash: str
@@ -58,7 +68,8 @@ class Sketch:
     topology: drawing.Drawing | None
     timeline: drawing.Drawing | None
     rounds: tuple[tuple[int, tuple[Reading, ...]], ...]
-    rounds_left: int
+    rounds_undrawn: tuple[int, int] | None
+    rounds_unlisted: tuple[int, int] | None
     unsupported: tuple[str, ...]
     cost: Cost | None
     is_drawn: bool
@@ -67,19 +78,37 @@ class Sketch:
 def sketch(protocol: Protocol, question: Question, price: Price | None) -> Sketch:
     """Return the sketch of ``protocol``; the price, if any, holds for every model slot."""
     graph = _graph(protocol)
-    listed = min(protocol.revision_rounds, MOST_ROUNDS_LISTED)
+    arrows = len(_arrows(protocol, graph, 1))
+    drawn = _shown(protocol, min(drawing.MOST_COLUMNS, 1 + drawing.MOST_ARROWS // max(1, arrows)))
+    listed = _shown(protocol, MOST_READINGS // len(graph))
     return Sketch(
         protocol=protocol,
         protocol_hash=protocol_hash(protocol),
         graph=graph,
         topology=drawing.topology(graph),
-        timeline=_timeline(protocol, graph),
-        rounds=tuple((t, _readings(protocol, graph, t)) for t in range(listed + 1)),
-        rounds_left=protocol.revision_rounds - listed,
+        timeline=_timeline(protocol, graph, drawn),
+        rounds=tuple((t, _readings(protocol, graph, t)) for t in listed),
+        rounds_undrawn=_left_out(drawn),
+        rounds_unlisted=_left_out(listed),
         unsupported=tuple(unsupported(protocol)),
         cost=_cost(protocol, question, price),
         is_drawn=protocol.topology.kind == "k_regular",
     )
+
+
+def _shown(protocol: Protocol, most: int) -> list[int]:
+    """Return all rounds, or the first and the last ones where there are more than ``most``."""
+    rounds = list(range(protocol.revision_rounds + 1))
+    if len(rounds) <= max(most, FIRST_ROUNDS + LAST_ROUNDS):
+        return rounds
+    return rounds[:FIRST_ROUNDS] + rounds[-LAST_ROUNDS:]
+
+
+def _left_out(rounds: Sequence[int]) -> tuple[int, int] | None:
+    for before, after in itertools.pairwise(rounds):
+        if after - before > 1:
+            return before + 1, after - 1
+    return None
 
 
 def _graph(protocol: Protocol) -> dict[str, tuple[str, ...]]:
@@ -89,14 +118,25 @@ def _graph(protocol: Protocol) -> dict[str, tuple[str, ...]]:
         return dict.fromkeys(protocol.agent_ids, ())
 
 
-def _timeline(protocol: Protocol, graph: dict[str, tuple[str, ...]]) -> drawing.Drawing | None:
-    rounds = min(protocol.revision_rounds + 1, drawing.MOST_COLUMNS)
-    edges: list[tuple[int, str, str]] = []
-    for t in range(1, rounds):
-        for reader, sources in graph.items():
-            own = [reader] if _shows_own(protocol) else []
-            edges += [(t, reader, source) for source in (*sources, *own)]
+def _timeline(
+    protocol: Protocol, graph: dict[str, tuple[str, ...]], rounds: Sequence[int]
+) -> drawing.Drawing | None:
+    if len(graph) > drawing.MOST_NODES:
+        return None
+    edges = [edge for t in rounds if t > 0 for edge in _arrows(protocol, graph, t)]
     return drawing.timeline(protocol.agent_ids, rounds, edges)
+
+
+def _arrows(
+    protocol: Protocol, graph: dict[str, tuple[str, ...]], t: int
+) -> list[tuple[int, str, str]]:
+    """Return (t, reader, source) for each answer of the round before that somebody is shown."""
+    own = _shows_own(protocol)
+    return [
+        (t, reader, source)
+        for reader, sources in graph.items()
+        for source in (*sources, *([reader] if own else []))
+    ]
 
 
 def _shows_own(protocol: Protocol) -> bool:
@@ -115,7 +155,11 @@ def _peers(protocol: Protocol, sources: Sequence[str], t: int) -> str:
         return "nobody: it answers alone"
     if not sources:
         return "nobody"
-    return f"{', '.join(sources)} of {_span(t, is_all=protocol.selection.rounds == 'all')}"
+    named = ", ".join(sources)
+    if len(sources) > MOST_NAMED:
+        everyone = len(sources) == len(protocol.agents) - 1
+        named = f"all {len(sources)} others" if everyone else f"its {len(sources)} peers"
+    return f"{named} of {_span(t, is_all=protocol.selection.rounds == 'all')}"
 
 
 def _own(protocol: Protocol, t: int) -> str:

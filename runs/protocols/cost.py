@@ -16,7 +16,7 @@ from typing import Literal
 from runs.engine.ledger import TOKENS_PER_PRICE_UNIT, Price, reserve_bound
 from runs.engine.operators import refuse_unsupported
 from runs.protocols.prompt_lengths import PromptLengths, Sizes, in_degree
-from runs.protocols.spec import Agent, Protocol
+from runs.protocols.spec import Protocol
 
 __all__ = [
     "Bound",
@@ -164,7 +164,8 @@ def expected(
         opened -= Fraction(agreement).limit_denominator(1_000_000)
     totals: dict[str, Use] = {}
     for agent in protocol.agents:
-        reads = sum(_answers_read(protocol, agent, t) for t in _revisions(protocol))
+        peers = in_degree(protocol, agent.id) + protocol.selection.include_self
+        reads = sum(_answers_read(protocol, peers, t) for t in _revisions(protocol))
         revisions = opened * protocol.revision_rounds
         before = totals.get(agent.model, Use(Fraction(0), Fraction(0), Fraction(0)))
         totals[agent.model] = Use(
@@ -205,9 +206,8 @@ def _quantity(cost: Expected, by: Unit, prices: Prices) -> Fraction:
     return sum((use.output_tokens for use in cost.by_slot.values()), Fraction(0))
 
 
-def _answers_read(protocol: Protocol, agent: Agent, t: int) -> int:
+def _answers_read(protocol: Protocol, peers: int, t: int) -> int:
     selection = protocol.selection
-    peers = in_degree(protocol, agent.id) + selection.include_self
     if selection.rounds == "all":
         peers *= t
     own = 0 if selection.own_history == "none" else 1

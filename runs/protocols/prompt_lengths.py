@@ -7,7 +7,7 @@ Every message counts as long as it may be shown, in four bytes a character.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -53,20 +53,25 @@ def in_degree(protocol: Protocol, reader: str) -> int:
     """Return how many peers ``reader`` may read in a round (S18)."""
     topology, others = protocol.topology, len(protocol.agents) - 1
     hub = topology.hub or protocol.agents[0].id
-    degrees = {
-        "full": others,
-        "none": 0,
-        "ring": min(others, 2 if topology.bidirectional else 1),
-        "star": others if reader == hub else min(others, 1),
-        "k_regular": topology.k or 0,
-        "groups": sum(len(group) - 1 for group in topology.groups if reader in group),
-        "custom": sum(edge.reader == reader for edge in topology.edges),
+    degrees: dict[str, Callable[[], int]] = {  # Computed only for the kind that there is.
+        "full": lambda: others,
+        "none": lambda: 0,
+        "ring": lambda: min(others, 2 if topology.bidirectional else 1),
+        "star": lambda: others if reader == hub else min(others, 1),
+        "k_regular": lambda: topology.k or 0,
+        "groups": lambda: sum(len(group) - 1 for group in topology.groups if reader in group),
+        "custom": lambda: sum(edge.reader == reader for edge in topology.edges),
     }
-    return degrees[topology.kind]
+    return degrees[topology.kind]()
 
 
 class PromptLengths:
-    """Longest prompts in bytes, part by part as the renderer composes them."""
+    """
+    Longest prompts in bytes, part by part as the renderer composes them.
+
+    What is the same for several rounds is measured once: 64 agents in 64 rounds with their whole
+    history make some hundred thousand parts.
+    """
 
     def __init__(self, protocol: Protocol, sizes: Sizes) -> None:
         self._protocol = protocol
@@ -74,6 +79,10 @@ class PromptLengths:
         selection = protocol.selection
         self._message_chars = min(selection.message_cap_chars, selection.total_cap_chars)
         self._message_bytes = self._message_chars * _BYTES_PER_CHAR
+        self._label_bytes = _label_bytes(protocol)
+        self._degrees = {agent.id: in_degree(protocol, agent.id) for agent in protocol.agents}
+        self._turns: dict[tuple[str, int], int] = {}
+        self._histories: dict[str, list[int]] = {}
 
     def call(self, agent: Agent, t: int) -> int:
         """Return the bound of a whole prompt of round ``t``, chat overhead included."""
@@ -82,12 +91,25 @@ class PromptLengths:
         total = system + TOKENS_PER_MESSAGE if system else 0  # An empty one is not sent.
         total += self._turn(agent, t) + TOKENS_PER_MESSAGE
         if t > 0 and self._protocol.selection.own_history == "all":
-            for earlier in range(t):
-                total += self._turn(agent, earlier) + TOKENS_PER_MESSAGE
-                total += self._message_bytes + TOKENS_PER_MESSAGE
+            total += self._history(agent, t)
         return total
 
+    def _history(self, agent: Agent, t: int) -> int:
+        """Return the length of the turns before ``t``: of each what was asked and answered."""
+        sums = self._histories.setdefault(agent.id, [0])
+        while len(sums) <= t:
+            answered = self._message_bytes + TOKENS_PER_MESSAGE
+            sums.append(sums[-1] + self._turn(agent, len(sums) - 1) + TOKENS_PER_MESSAGE + answered)
+        return sums[t]
+
     def _turn(self, agent: Agent, t: int) -> int:
+        # Only where the peers' earlier rounds are shown again is one revision longer than another.
+        alike = t if self._protocol.selection.rounds == "all" else min(t, 1)
+        if (agent.id, alike) not in self._turns:
+            self._turns[agent.id, alike] = self._measured_turn(agent, alike)
+        return self._turns[agent.id, alike]
+
+    def _measured_turn(self, agent: Agent, t: int) -> int:
         texts = texts_for(self._protocol.prompts, agent)
         if t == 0:
             return _filled(texts.initial, self._common(agent))
@@ -117,13 +139,13 @@ class PromptLengths:
     def _peers(self, agent: Agent, t: int) -> int:
         prompts, selection = self._protocol.prompts, self._protocol.selection
         template = prompts.peer or DEFAULT_PEER
-        messages = in_degree(self._protocol, agent.id) + selection.include_self
+        messages = self._degrees[agent.id] + selection.include_self
         if selection.rounds == "all":
             messages *= t
         frame = _filled(
             template,
             {
-                "label": self._label(),
+                "label": self._label_bytes,
                 "text": _BLOCK["message"],
                 "answer": _INLINE["answer"],
                 "count": 1,
@@ -136,10 +158,11 @@ class PromptLengths:
         between = max(0, messages - 1) * _bytes(prompts.separator)
         return max(messages * frame + shown + between, len(NO_MESSAGES))
 
-    def _label(self) -> int:
-        agents = self._protocol.agents
-        names = [f"Agent {len(agents) + 1}"]
-        return max(_bytes(n) for a in agents for n in (*names, a.id, a.role))
+
+def _label_bytes(protocol: Protocol) -> int:
+    names = [f"Agent {len(protocol.agents) + 1}"]
+    names += [name for agent in protocol.agents for name in (agent.id, agent.role)]
+    return max(_bytes(name) for name in names)
 
 
 def _filled(template: str, sizes: Mapping[str, int]) -> int:

@@ -32,18 +32,26 @@ def test_two_who_read_each_other_share_one_line_with_two_heads() -> None:
 
 
 def test_a_timeline_has_a_circle_for_each_agent_and_round_and_an_arrow_for_each_reading() -> None:
-    made = drawing.timeline(["a", "b"], 3, [(1, "a", "b"), (2, "a", "a")])
+    made = drawing.timeline(["a", "b"], [0, 1, 2], [(1, "a", "b"), (2, "a", "a")])
     assert made is not None
     assert len(made.nodes) == 6
     assert [mark.text for mark in made.marks] == ["t = 0", "t = 1", "t = 2"]
     assert [line.is_own for line in made.lines] == [False, True]
 
 
+def test_where_rounds_are_left_out_a_timeline_says_so_and_draws_no_arrow_across() -> None:
+    made = drawing.timeline(["a", "b"], [0, 1, 8, 9], [(t, "a", "b") for t in range(1, 10)])
+    assert made is not None
+    assert sorted(mark.text for mark in made.marks) == ["t = 0", "t = 1", "t = 8", "t = 9", "…"]
+    assert len(made.lines) == 2
+    assert len({line.x1 for line in made.lines}) == 2
+
+
 @pytest.mark.parametrize("count", [0, drawing.MOST_NODES + 1])
 def test_what_cannot_be_drawn_well_is_not_drawn(count: int) -> None:
     names = [f"n{i}" for i in range(count)]
     assert drawing.topology({name: [] for name in names}) is None
-    assert drawing.timeline(names, 2, []) is None
+    assert drawing.timeline(names, [0, 1], []) is None
 
 
 def test_a_long_name_is_shortened_in_its_circle_and_whole_beside_it() -> None:
