@@ -1,8 +1,9 @@
 """
-Langfuse: scores as its API lists them, in and out; traces are what is scored.
+Langfuse: scores as its API lists them (versions 2 and 3), in and out; traces are what is scored.
 
-A label is a score of source ANNOTATION named by its kind: NUMERIC for numbers, CATEGORICAL for
-words, shares as JSON words. The whole label stands in the score's metadata.
+A label is a score of source ANNOTATION named by its kind, in the form in which the API takes and
+lists it: NUMERIC for numbers, CATEGORICAL for words, shares as JSON words. The whole label stands
+in the score's metadata.
 
 Of scores made there, those of people are labels: who is ``authorUserId``. Scores without an
 author, and those of source EVAL, are no people's and are left out. What is scored is the trace,
@@ -35,7 +36,7 @@ from runs.importers.tool_labels import (
 
 TOOL = "langfuse"
 _PAGE = re.compile(rb'\{\s*"(?:data|meta)"')
-_NUMERIC, _WORDS = ("NUMERIC",), ("CATEGORICAL", "BOOLEAN", "TEXT")
+_DATA_TYPES = ("NUMERIC", "CATEGORICAL", "BOOLEAN", "TEXT", "CORRECTION")
 
 
 def read_labels(source: Source, log: FaultLog) -> Iterator[tuple[int, LabelRecord]]:
@@ -101,18 +102,24 @@ def _is_nobodys(fields: Fields, whole: Any) -> bool:
 
 
 def _said(fields: Fields) -> Any:
-    kind = fields.one_of("dataType", (*_NUMERIC, *_WORDS))
-    if kind in _WORDS:
-        return fields.text("stringValue")
-    value = fields.get("value")
-    if kind is None and fields.data.get("stringValue") is not None:
-        return fields.text("stringValue")
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """Return the value: version 2 of the API has words in ``stringValue``, version 3 in place."""
+    kind = fields.one_of("dataType", _DATA_TYPES)
+    words, value = fields.optional_text("stringValue"), fields.get("value")
+    if words is not None:
+        return words
+    if isinstance(value, bool):
+        return str(value)  # As ``stringValue`` says it.
+    if isinstance(value, str) and kind != "NUMERIC":
+        return value
+    if not isinstance(value, int | float):
         fields.fault("value", f"must be a number, not {shown(value)}")
     return value
 
 
 def _scored(fields: Fields) -> str:
+    subject = fields.object("subject")
+    if subject is not None:
+        return subject.identifier("id")
     for key in ("observationId", "traceId", "sessionId"):
         if fields.data.get(key) is not None:
             return fields.identifier(key)
@@ -153,14 +160,12 @@ def _score(record: LabelRecord) -> dict[str, Any]:
     return {
         "id": label_hash(record)[:32],
         "traceId": record.item_id,
-        "observationId": None,
+        "subject": {"kind": "trace", "id": record.item_id},
         "name": record.kind,
         **_value(record),
         "source": "ANNOTATION",
         "authorUserId": record.annotator,
         "comment": record.comment,
-        "configId": None,
-        "queueId": None,
         "environment": "default",
         **moments,
         "metadata": {KEY: whole},
@@ -172,15 +177,15 @@ _MOMENTS = ("timestamp", "createdAt", "updatedAt")
 
 def _value(record: LabelRecord) -> dict[str, Any]:
     said = spoken(record.label)
-    if isinstance(said, str):
-        return {"dataType": "CATEGORICAL", "value": 0, "stringValue": said}
-    return {"dataType": "NUMERIC", "value": said}
+    return {"dataType": "CATEGORICAL" if isinstance(said, str) else "NUMERIC", "value": said}
 
 
 def _given_back(record: LabelRecord) -> dict[str, Any]:
     """Return a score made there as it came, with a label that was changed here."""
     score: dict[str, Any] = dict(record.metadata[TOOL])
-    words = score.get("stringValue")
-    if heard(record.kind, score.get("value") if words is None else words) != record.label:
-        score.update(_value(record))
+    key = "value" if score.get("stringValue") is None else "stringValue"
+    value = score.get(key)
+    said = str(value) if isinstance(value, bool) else value
+    if heard(record.kind, said) != record.label:
+        score[key] = spoken(record.label)
     return score

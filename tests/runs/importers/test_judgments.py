@@ -172,7 +172,7 @@ def judgment_records(draw: st.DrawFn) -> JudgmentRecord:
             draw(maybe_name),
             decoding=draw(METADATA),
             metadata=draw(METADATA),
-        ),  # fmt: skip
+        ),
         order=tuple(draw(st.permutations(ids))),
         repeat=draw(st.integers(0, 9)),
         verdict=draw(st.sampled_from([*ids, "tie", "abstain"])) if status == "SUCCEEDED" else None,
