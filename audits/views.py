@@ -9,14 +9,13 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_POST, require_safe
 from kombu.exceptions import OperationalError
 
 from audits.models import Report, ReportStatus
-from audits.reports.render import page_bytes
-from audits.reports.screen import Links, screen
+from audits.reports.render import body_of, links_of, page_bytes
+from audits.reports.screen import KINDS
 from audits.reports.stored import (
     RowsAsked,
     counted_rows,
@@ -72,7 +71,8 @@ def report(request: WorkspaceRequest, name: str) -> HttpResponse:
         return _panel(request, name, context)
     built = newest_built(request.workspace, name)
     if built is not None:
-        context |= {"built": built} | screen(json.loads(built.body), _links(request, name))
+        links = links_of(request.workspace.name, name, report=built.pk)
+        context |= {"built": built, "kind": KINDS[built.kind], "body": body_of(built, links)}
     return render(request, "audits/report.html", context)
 
 
@@ -81,11 +81,6 @@ def _panel(request: WorkspaceRequest, name: str, context: dict[str, Any]) -> Htt
         return render(request, "audits/report.html#building", context)
     # It is built or it broke: the whole page has something else to show.
     return redirect("audits:report", request.workspace.name, name)
-
-
-def _links(request: WorkspaceRequest, name: str) -> Links:
-    at = [request.workspace.name, name]
-    return Links(reverse("audits:rows", args=at), reverse("audits:table", args=at))
 
 
 @require_role(*READERS)
@@ -110,9 +105,12 @@ def download(request: WorkspaceRequest, name: str, form: str) -> HttpResponse:
     """Send the newest report as the file that the command writes."""
     built = _built(request, name)
     body = built.body.encode()
-    if form != "json":
-        made = {"html": page_bytes, "csv": table_bytes}[form]
-        body = made(json.loads(built.body))
+    if form == "csv":
+        body = table_bytes(json.loads(built.body))
+    if form == "html":
+        site = request.build_absolute_uri("/")
+        links = links_of(request.workspace.name, name, site=site, report=built.pk)
+        body = page_bytes(json.loads(built.body), links)
     return _file(body, f"{name}.{form}", TYPES[form])
 
 

@@ -7,6 +7,7 @@ nothing from the view that it was meant for.
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -22,7 +23,7 @@ MOST_DRAFTS = 5
 MOST_CHARACTERS = 2_000_000
 #: Never kept, never shown again.
 CSRF_FIELD = "csrfmiddlewaretoken"
-SECRET_WORDS = ("password", "again", CSRF_FIELD, "secret", "token")
+SECRET_WORDS = frozenset({"password", "again", CSRF_FIELD, "secret", "token"})
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,8 @@ def show_again(
 
 
 def _is_secret(name: str) -> bool:
-    return any(word in name.lower() for word in SECRET_WORDS)
+    """Whole words: a field of ``output_tokens`` is a number that somebody typed."""
+    return not SECRET_WORDS.isdisjoint(re.findall("[a-z]+", name.lower()))
 
 
 def _page_of_the_form(request: HttpRequest) -> str:

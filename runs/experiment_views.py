@@ -64,7 +64,11 @@ class _Posted:
 @require_role(*RUNNERS)
 @require_http_methods(["GET", "HEAD", "POST"])
 def set_up(request: WorkspaceRequest) -> HttpResponse:
-    """Show the form; change, price or make what was sent. Making the same twice makes it once."""
+    """
+    Show the form; change, price or make what was sent. Making the same twice makes it once.
+
+    What was priced and changed since is priced again before it is made.
+    """
     if request.method != "POST":
         return _page(request, _Posted(SetUp.of_document(_beginning(request)), ""))
     act = request.POST.get("do", "check")
@@ -73,8 +77,9 @@ def set_up(request: WorkspaceRequest) -> HttpResponse:
         return _page(request, _with_other_arms(posted, act))
     if posted.spec is None or act in {"read-yaml", "write-yaml"}:
         return _page(request, posted)
+    is_repriced = act == "create-priced" and _is_changed(request, posted)
     try:
-        if act == "create":
+        if act in {"create", "create-priced"} and not is_repriced:
             made = create_from_browser(
                 workspace=request.workspace, spec=posted.spec, actor=request.user
             )
@@ -85,8 +90,13 @@ def set_up(request: WorkspaceRequest) -> HttpResponse:
     except InputError as exc:
         posted.setup.note(exc.message.splitlines())
     else:
-        return _page(request, posted, plan)
+        return _page(request, posted, plan, is_repriced=is_repriced)
     return _page(request, posted)
+
+
+def _is_changed(request: WorkspaceRequest, posted: _Posted) -> bool:
+    """Whether what is to be made is something else than what the page showed with its price."""
+    return digest(to_yaml(posted.setup.document())) != request.POST.get("written", "")
 
 
 def _beginning(request: WorkspaceRequest) -> Document:
@@ -175,7 +185,11 @@ def _with_other_arms(posted: _Posted, act: str) -> _Posted:
 
 
 def _page(
-    request: WorkspaceRequest, posted: _Posted, plan: ExperimentPlan | None = None
+    request: WorkspaceRequest,
+    posted: _Posted,
+    plan: ExperimentPlan | None = None,
+    *,
+    is_repriced: bool = False,
 ) -> HttpResponse:
     setup = posted.setup
     question_sets = question_set_names(request.workspace)
@@ -194,6 +208,7 @@ def _page(
         "has_faults": posted.has_faults,
         "starts": [(word, start[0]) for word, start in STARTS.items()],
         "plan": plan,
+        "is_repriced": is_repriced,
         "analysis": frozen_analysis(posted.spec)["analysis"] if plan and posted.spec else None,
         "answer_tokens": TYPICAL_ANSWER_TOKENS,
         "length_range": LENGTH_RANGE,

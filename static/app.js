@@ -64,7 +64,8 @@
     return `${PREFIX}${person()}:${address}:${form.id || forms.indexOf(form)}`;
   };
   const isKept = (field) =>
-    field.name && !field.disabled && !["hidden", "password", "file", "submit", "button"].includes(field.type);
+    field.name && field.name !== "csrfmiddlewaretoken" && !field.disabled &&
+    !["password", "file", "submit", "button"].includes(field.type);
   const isChoice = (field) => field.type === "checkbox" || field.type === "radio";
   const valueOf = (field) => {
     if (isChoice(field)) return field.checked;
@@ -81,12 +82,19 @@
   const entries = (form, read) =>
     [...form.elements].filter(isKept).map((field) => [field.name, isChoice(field) ? field.value : "", read(field)]);
 
-  function store(form, extra) {
-    const now = entries(form, valueOf);
+  const timers = new Map(); // Forms with something typed that is not stored yet.
+  const forget = (key) => { try { localStorage.removeItem(key); } catch { /* As below. */ } };
+  function keep(form) {
     try {
-      if (JSON.stringify(now) === JSON.stringify(entries(form, initialOf)) && !extra) localStorage.removeItem(keyOf(form));
-      else localStorage.setItem(keyOf(form), JSON.stringify({ fields: now, at: Date.now(), ...extra }));
+      localStorage.setItem(keyOf(form), JSON.stringify({ fields: entries(form, valueOf), at: Date.now() }));
     } catch { /* A full or forbidden store: the page works as without a script. */ }
+  }
+  function store(form) {
+    clearTimeout(timers.get(form));
+    timers.delete(form);
+    const isAsItCame = JSON.stringify(entries(form, valueOf)) === JSON.stringify(entries(form, initialOf));
+    if (isAsItCame && !isAnswer()) forget(keyOf(form));
+    else keep(form);
   }
   function put(form, fields) {
     const left = [...form.elements].filter(isKept);
@@ -103,7 +111,6 @@
     let draft = null;
     try { draft = JSON.parse(localStorage.getItem(keyOf(form)) || "null"); } catch { return; }
     if (!draft || form.querySelector(".field-error")) return;
-    if (draft.sent) { localStorage.removeItem(keyOf(form)); return; }
     if (JSON.stringify(draft.fields) === JSON.stringify(entries(form, valueOf))) return;
     put(form, draft.fields);
     const note = document.createElement("p");
@@ -113,34 +120,61 @@
     const discard = document.createElement("button");
     discard.type = "button";
     discard.textContent = "Discard it";
-    discard.addEventListener("click", () => { localStorage.removeItem(keyOf(form)); form.reset(); note.remove(); });
+    discard.addEventListener("click", () => { forget(keyOf(form)); form.reset(); note.remove(); });
     note.append(discard);
     form.prepend(note);
   }
-  const timers = new WeakMap();
   document.addEventListener("input", (event) => {
     const form = event.target.form;
     if (!form || !form.matches("form[data-draft]")) return;
     clearTimeout(timers.get(form));
     timers.set(form, setTimeout(() => store(form), 300));
   });
+  // A tab that is closed, or put away, does not wait for the timer.
+  const storeAll = () => { for (const form of [...timers.keys()]) store(form); };
+  window.addEventListener("pagehide", storeAll);
+  document.addEventListener("visibilitychange", () => { if (document.hidden) storeAll(); });
+
+  // A draft goes when the server took the form: it answers with a redirect, or with [data-done].
+  // [data-unsaved] on the way there, and the form itself once more, say that it has not yet.
+  const SENT = "sent-drafts";
+  const sent = () => { try { return JSON.parse(sessionStorage.getItem(SENT) || "[]"); } catch { return []; } };
+  const isAnswer = () => "answer" in document.body.dataset;
+  function forgetTaken() {
+    if (!sent().length || document.querySelector("[data-unsaved]")) return;
+    const [navigation] = performance.getEntriesByType("navigation");
+    const isTaken = document.querySelector("[data-done]") || (navigation && navigation.redirectCount > 0);
+    if (isTaken) for (const key of sent()) forget(key);
+    else if (isAnswer()) return;
+    sessionStorage.removeItem(SENT);
+  }
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (form.matches("form[data-forget-drafts]")) {
       for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) localStorage.removeItem(key);
     }
     if (!form.matches("form[data-draft]")) return;
-    clearTimeout(timers.get(form));
-    store(form, { sent: true }); // The server has it now, or shows it again itself.
+    store(form);
+    try { sessionStorage.setItem(SENT, JSON.stringify([...new Set([...sent(), keyOf(form)])])); } catch { /* As above. */ }
   });
   // Before HTMX looks at the answer: a refusal may move the whole page at once.
   document.addEventListener("htmx:beforeOnLoad", (event) => {
     if (event.detail.xhr.status < 400) return;
     const form = event.target.closest("form[data-draft]");
-    if (form) store(form, { sent: false });
+    if (form) {
+      store(form);
+      sessionStorage.removeItem(SENT);
+    }
     announce(`The server refused (${event.detail.xhr.status}). What you typed is kept.`);
   });
-  const restoreAll = () => { for (const form of document.querySelectorAll("form[data-draft]")) restore(form); };
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", restoreAll);
-  else restoreAll();
+  function begin() {
+    forgetTaken();
+    for (const form of document.querySelectorAll("form[data-draft]")) {
+      // The answer to a form holds what was sent: it is the newest draft.
+      if (!isAnswer()) restore(form);
+      else if (sent().length) keep(form);
+    }
+  }
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
 })();

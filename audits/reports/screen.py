@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.utils.safestring import SafeString
+from django.utils.text import slugify
 
 from audits.reports.definitions import SECTIONS, Form, definition_of
 from audits.reports.plots import Effect, Step, flow, forest
@@ -19,6 +20,20 @@ QUESTION = (
     "which correct answers did they lose?"
 )
 RAW_NOTE = "includes resampling: asking again repairs and damages without any exchange"
+#: The figures of the first screen, in a reader's order; excess rates before raw ones.
+LEADS = (
+    "excess_repair_T",
+    "excess_damage_T",
+    "repair_T",
+    "damage_T",
+    "accuracy_T",
+    "accuracy_change",
+)
+RAW = {"repair_T", "damage_T"}
+KINDS = {"experiment": "an experiment", "debates": "imported debates"}
+#: Longer words of others are cut; the JSON has them whole.
+MOST_SAID = 300
+_PARTS = {"variant", "stratum", "agent"}
 AGGS = {"pooled": "all together", "macro": "mean per question"}
 METHODS = {
     "wilson": "Wilson",
@@ -43,99 +58,145 @@ class Shown:
     interval: str
     method: str
     counts: str
-    questions: str
+    n: int
+    undefined: int
     reason: str
     notes: str
     rows_url: str = ""
 
+    @property
+    def questions(self) -> str:
+        return f"{self.n} (+{self.undefined} undefined)" if self.undefined else str(self.n)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Figures of one kind: those over the whole, and by metric what they break down to."""
+
+    title: str
+    anchor: str
+    main: list[Shown]
+    more: list[list[Shown]]
+
+    @property
+    def breakdowns(self) -> int:
+        return sum(map(len, self.more))
+
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Where page and rows are; the file that is downloaded has none."""
+    """
+    Where rows and tables are, as addresses; empty where nobody knows.
+
+    ``report`` is the key of the stored report, so that a newer one does not change the rows.
+    """
 
     rows: str = ""
     table: str = ""
+    report: int | None = None
 
     def rows_of(self, figure: Json) -> str:
         """Return the page of a figure's rows: asked as its own address asks."""
         query = str(figure["rows"] or "").partition("?")[2]
-        return f"{self.rows}?{query}" if self.rows and query else ""
+        return f"{self.rows}?{query}{self._of_report()}" if self.rows and query else ""
 
     def table_of(self, condition: str, table: Table) -> str:
         if not self.table:
             return ""
-        return f"{self.table}?{urlencode({'condition': condition, 'table': table.name})}"
+        asked = urlencode({"condition": condition, "table": table.name})
+        return f"{self.table}?{asked}{self._of_report()}"
+
+    def _of_report(self) -> str:
+        return f"&report={self.report}" if self.report is not None else ""
 
 
 def screen(report: Json, links: Links | None = None) -> dict[str, Any]:
     """Return the context of ``audits/_report_body.html``."""
     links = links or Links()
-    conditions = [
-        _condition(body, number, links) for number, body in enumerate(report["conditions"], 1)
-    ]
+    bodies = report["conditions"]
+    leads = [metric for metric in LEADS if any(_headline(b["figures"], metric) for b in bodies)]
+    conditions = [_condition(body, number, leads, links) for number, body in enumerate(bodies, 1)]
+    used = dict.fromkeys(f["metric"] for body in bodies for f in body["figures"])
     return {
         "question": QUESTION,
         "name": report["name"],
-        "kind": {"experiment": "an experiment", "debates": "imported debates"}[report["kind"]],
+        "kind": KINDS[report["kind"]],
+        "leads": [(definition_of(metric), metric in RAW) for metric in leads],
         "conditions": conditions,
+        "unscored": [
+            f"{condition['name']}: {text}"
+            for condition, body in zip(conditions, bodies, strict=True)
+            for text in _unscored(body)
+        ],
         "comparisons": _comparisons(report, links),
         "forest": _forest(report),
         "deviations": [_deviation(one) for one in report["deviations"]],
         "fronts": [_front(front) for front in report.get("cost_fronts", [])],
+        "definitions": [(metric, definition_of(metric)) for metric in used],
         "inputs": list(_inputs(report["inputs"])),
     }
 
 
-def _condition(body: Json, number: int, links: Links) -> dict[str, Any]:
-    shown = [show(figure, links) for figure in body["figures"]]
-    pairs = list(zip(body["figures"], shown, strict=True))
-    counts = body["tables"].get("counts", {})
+def said(text: str) -> str:
+    """Return what others wrote so that it cannot act, and not longer than can be read."""
+    if len(text) <= MOST_SAID:
+        return printable(text)
+    return f"{printable(text[:MOST_SAID])}… ({len(text):,} characters)"
+
+
+def _condition(body: Json, number: int, leads: Sequence[str], links: Links) -> dict[str, Any]:
+    anchor = f"condition-{number}"
     return {
-        "anchor": f"condition-{number}",
-        "name": printable(body["name"]),
-        "protocol": printable(body.get("protocol") or ""),
-        "protocol_hash": body.get("protocol_hash") or "",
-        "marked": body["marked"] or "",
-        "labels": [printable(label) for label in body["labels"]],
-        "counts": counts,
+        "anchor": anchor,
+        "name": said(body["name"]),
+        "protocol": said(body.get("protocol") or ""),
+        "marked": said(body["marked"] or ""),
+        "labels": [said(label) for label in body["labels"] if label != body["marked"]],
+        "counts": body["tables"].get("counts", {}),
         "runs": body.get("runs"),
-        "same_start": printable(body.get("same_start") or ""),
-        "leads": [show(figure, links) for figure in _leads(body["figures"])],
-        "unscored": list(_unscored(body)),
-        "sections": list(_sections(pairs)),
+        "same_start": said(body.get("same_start") or ""),
+        "leads": [_lead(body["figures"], metric, links) for metric in leads],
+        "sections": list(_sections(body["figures"], anchor, links)),
         "flows": _flows(body),
         "tables": [(table, links.table_of(body["name"], table)) for table in tables_of(body)],
     }
 
 
-def _leads(figures: Sequence[Json]) -> Iterator[Json]:
-    """Yield the four figures of the first screen: excess rates where they exist, else raw ones."""
-    for metrics in (
-        ("excess_repair_T", "repair_T"),
-        ("excess_damage_T", "damage_T"),
-        ("accuracy_T",),
-        ("accuracy_change",),
-    ):
-        for metric in metrics:
-            found = _headline(figures, metric)
-            if found is not None:
-                yield found
-                break
+def _lead(figures: Sequence[Json], metric: str, links: Links) -> tuple[str, Shown | None]:
+    found = _headline(figures, metric)
+    return definition_of(metric).words, show(found, links) if found is not None else None
 
 
 def _headline(figures: Sequence[Json], metric: str) -> Json | None:
-    for figure in figures:
-        whole = not {"variant", "stratum", "agent"} & figure["by"].keys()
-        if figure["metric"] == metric and figure["agg"] != "macro" and whole:
-            return figure
-    return None
+    return next((f for f in figures if f["metric"] == metric and _is_whole(f)), None)
 
 
-def _sections(pairs: Sequence[tuple[Json, Shown]]) -> Iterator[tuple[str, list[Shown]]]:
+def _is_whole(figure: Json) -> bool:
+    """Tell whether a figure is over all that its condition has, not a breakdown or a mean."""
+    return figure["agg"] != "macro" and not _PARTS & figure["by"].keys()
+
+
+def _sections(figures: Sequence[Json], anchor: str, links: Links) -> Iterator[Section]:
     for name in SECTIONS:
-        own = [shown for raw, shown in pairs if definition_of(raw["metric"]).section == name]
+        own = [f for f in figures if definition_of(f["metric"]).section == name]
         if own:
-            yield name, own
+            yield _section(name, own, anchor, links)
+
+
+def _section(title: str, figures: Sequence[Json], anchor: str, links: Links) -> Section:
+    """Put the figures over the whole first, and under each metric what it breaks down to."""
+    seen: set[str] = set()
+    main: list[Shown] = []
+    more: dict[str, list[Shown]] = {}
+    for figure in figures:
+        by = {key: value for key, value in figure["by"].items() if key != "aggregator"}
+        key = repr((figure["metric"], figure["round"], sorted(by.items())))
+        if _is_whole(figure) and key not in seen:
+            seen.add(key)
+            main.append(show(figure, links))
+        else:
+            more.setdefault(figure["metric"], []).append(show(figure, links))
+    return Section(title, f"{anchor}-{slugify(title)}", main, list(more.values()))
 
 
 def show(figure: Json, links: Links) -> Shown:
@@ -151,14 +212,15 @@ def show(figure: Json, links: Links) -> Shown:
         words=definition.words,
         sentence=definition.sentence,
         over=definition.over,
-        detail=printable(", ".join(_details(figure))),
+        detail=said(", ".join(_details(figure))),
         value=written(figure["value"], form),
-        interval=f"{written(low, form)} to {written(high, form)}" if low is not None else "",
+        interval=_interval(low, high, form),
         method=METHODS.get(figure["ci_method"] or "", figure["ci_method"] or ""),
         counts=_counts(figure),
-        questions=_questions(figure),
-        reason=printable(figure["reason"] or ""),
-        notes=printable("; ".join(notes)),
+        n=figure["n_questions"],
+        undefined=figure["n_undefined"] or 0,
+        reason=said(figure["reason"] or ""),
+        notes=said("; ".join(notes)),
         rows_url=links.rows_of(figure),
     )
 
@@ -196,15 +258,20 @@ def written(value: float | None, form: Form) -> str:
     return f"{value:,.2f}".rstrip("0").rstrip(".").replace("-", "−")
 
 
+def _interval(low: float | None, high: float | None, form: Form) -> str:
+    """Return both ends with the unit said once."""
+    if low is None or high is None:
+        return ""
+    start = written(low, form)
+    for unit in (" points", " %", " s"):
+        start = start.removesuffix(unit)
+    return f"{start} to {written(high, form)}"
+
+
 def _counts(figure: Json) -> str:
     if figure["num"] is None or figure["den"] is None:
         return ""
     return f"{figure['num']:.6g} / {figure['den']:.6g}"
-
-
-def _questions(figure: Json) -> str:
-    undefined = f" (+{figure['n_undefined']} undefined)" if figure["n_undefined"] else ""
-    return f"{figure['n_questions']}{undefined}"
 
 
 def _unscored(body: Json) -> Iterator[str]:
@@ -236,7 +303,7 @@ def _flows(body: Json) -> list[SafeString]:
 def _comparisons(report: Json, links: Links) -> list[dict[str, Any]]:
     return [
         {
-            "pair": printable(f"{pair['a']} − {pair['b']}"),
+            "pair": f"{said(pair['a'])} − {said(pair['b'])}",
             "shown": show(figure, links),
             "p": _p(figure.get("p")),
             "p_holm": _p(figure.get("p_holm")),
@@ -259,7 +326,7 @@ def _p(value: float | None) -> str:
 def _forest(report: Json) -> SafeString:
     effects = [
         Effect(
-            printable(f"{pair['a']} − {pair['b']}: {_details_of_difference(figure)}"),
+            f"{said(pair['a'])} − {said(pair['b'])}: {_details_of_difference(figure)}",
             figure["value"],
             figure["ci"],
             written(figure["value"], "points"),
@@ -277,7 +344,7 @@ def _details_of_difference(figure: Json) -> str:
 
 def _deviation(one: Json) -> str:
     where = f"{one['condition']}: " if one["condition"] else ""
-    return printable(where + one["text"])
+    return said(where + one["text"])
 
 
 def _front(front: Json) -> dict[str, Any]:
@@ -288,7 +355,7 @@ def _front(front: Json) -> dict[str, Any]:
         "reason": front["reason"] or "",
         "points": [
             {
-                "condition": printable(point["condition"]),
+                "condition": said(point["condition"]),
                 "cost": written(point["cost_per_question"], form),
                 "accuracy": written(point["accuracy"], "share"),
                 "on_front": point["on_front"],
@@ -304,6 +371,6 @@ def _inputs(inputs: Json) -> Iterator[tuple[str, str]]:
         words = key.replace("_", " ")
         if isinstance(value, dict):
             for name, own in value.items():
-                yield f"{words}: {printable(name)}", str(own)
+                yield f"{words}: {said(name)}", said(str(own))
         else:
-            yield words, str(value)
+            yield words, said(str(value))

@@ -248,7 +248,9 @@ def _value(name: str, cell: str, line: int, log: FaultLog) -> Any:
     """Return a cell as JSON would hold it."""
     if name == "shown_reference":
         return {"true": True, "false": False}.get(cell.lower(), cell)
-    if name in _JSON_COLUMNS or (name in _QUOTED and cell.startswith(_JSON_STARTS)):
+    if name in _QUOTED and cell.startswith('"'):
+        return _unquoted(cell)
+    if name in _JSON_COLUMNS or (name == "label" and cell.startswith("{")):
         try:
             return json_text.parse(cell)
         except json_text.JsonFault as exc:
@@ -256,3 +258,12 @@ def _value(name: str, cell: str, line: int, log: FaultLog) -> Any:
             return None
     number = _number(cell) if name in _NUMBERS else None
     return cell if number is None else number
+
+
+def _unquoted(cell: str) -> str:
+    """Return the text in quotes; a cell of others that only begins with one is that text."""
+    try:
+        value = json_text.parse(cell)
+    except json_text.JsonFault:
+        return cell
+    return value if isinstance(value, str) else cell

@@ -6,7 +6,7 @@ Everything that could stop a run before its first call is found here, all of it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from debateweb.errors import InputError
 from debateweb.models import Workspace
 from runs import bindings
 from runs.engine.errors import EngineError
-from runs.engine.ledger import Price, reserve_bound
+from runs.engine.ledger import Amount, Price, reserve_bound
 from runs.engine.operators import refuse_unsupported
 from runs.experiment_file import ArmSpec, ExperimentSpec
 from runs.models import DebateSet, Question, QuestionSet
@@ -28,6 +28,7 @@ from runs.providers.catalog import ModelConfig, missing, resolve
 from runs.providers.errors import ModelSpecError, UnknownModelError
 from runs.providers.models_yaml import load_models_yaml
 from runs.queries import engine_question
+from runs.services.caps import caps_that_admit_nothing, opening_bound
 from runs.services.faults import DesignError
 from runs.services.models_table import table_of
 from runs.services.protocols import find_protocol
@@ -152,7 +153,7 @@ class _Designer:
             ]
         self._check_branch(where, arm, protocol)
         prices = binding_prices(models)
-        bound = cost.bound(protocol, self._sizes(protocol))
+        bound = cost.bound(protocol, self._sizes(protocol, max))
         self.designs[arm.name] = ArmDesign(
             name=arm.name,
             protocol=protocol,
@@ -162,6 +163,7 @@ class _Designer:
             bound_microusd=_money(bound, prices),
             bound_output_tokens=bound.output_tokens,
         )
+        self._check_caps(self.designs[arm.name], prices)
 
     def _protocol(
         self, where: str, arm: ArmSpec, models: Mapping[str, ModelConfig] | None
@@ -246,10 +248,21 @@ class _Designer:
                 f"answers of {', '.join(source.agent_ids)}"
             )
 
-    def _sizes(self, protocol: Protocol) -> cost.Sizes:
+    def _check_caps(self, design: ArmDesign, prices: Mapping[str, Price]) -> None:
+        shortest = self._sizes(design.protocol, min)
+        is_branch = design.branch_from is not None  # It has its first answers already.
+        self.faults += caps_that_admit_nothing(
+            self.spec.budget,
+            arm=design.name,
+            bound=Amount(design.bound_microusd, design.bound_output_tokens),
+            opening=Amount() if is_branch else opening_bound(design.protocol, shortest, prices),
+        )
+
+    def _sizes(self, protocol: Protocol, of: Callable[[Iterable[int]], int]) -> cost.Sizes:
+        """Return the most or the least that any of the questions puts into prompts."""
         found = [cost.Sizes.of(protocol, q, q.evidence) for q in self.questions]
         names = cost.Sizes.__dataclass_fields__
-        return cost.Sizes(**{name: max(getattr(s, name) for s in found) for name in names})
+        return cost.Sizes(**{name: of(getattr(s, name) for s in found) for name in names})
 
 
 def _expected(protocol: Protocol) -> cost.Expected:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,39 @@ from runs.services.sampling import chosen_questions, question_set_for
 BYTES_PER_TOKEN = 4
 #: The expected cost is shown for answers this many times shorter and longer as well.
 LENGTH_RANGE = 2
+#: How long a person is assumed to take for one answer; nothing here measures it.
+SECONDS_AN_ANSWER = 60
+SECONDS_AN_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class PersonWork:
+    """
+    What no rule scores and a person would have to: the answers to open questions.
+
+    Every version of every agent's answer counts, once: a branch takes its first answers over.
+    ``hours`` follows from ``seconds_an_answer``, which is assumed.
+    """
+
+    open_questions: int
+    answers: int
+    seconds_an_answer: int = SECONDS_AN_ANSWER
+
+    @property
+    def hours(self) -> float:
+        return self.answers * self.seconds_an_answer / SECONDS_AN_HOUR
+
+
+def person_work(
+    answer_types: Iterable[str], *, seeds: int, answers_a_run: Iterable[int]
+) -> PersonWork:
+    """
+    Return what people would have to score, at most: an early stop makes fewer answers.
+
+    ``answer_types`` has one entry for each question, ``answers_a_run`` one for each arm.
+    """
+    is_open = sum(kind == "open" for kind in answer_types)
+    return PersonWork(is_open, is_open * seeds * sum(answers_a_run))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +97,13 @@ class ExperimentPlan:
     low_microusd: int
     high_microusd: int
     bound_microusd: int
+    people: PersonWork
     arms: tuple[ArmPlan, ...]
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        found = asdict(self)
+        found["people"]["hours"] = self.people.hours
+        return found
 
 
 def plan_experiment(
@@ -109,8 +145,19 @@ def _plan(
         low_microusd=repeats * sum(arm.low_microusd for arm in arms),
         high_microusd=repeats * sum(arm.high_microusd for arm in arms),
         bound_microusd=bound if total is None else min(bound, total),
+        people=person_work(
+            (question.answer_type for question in questions),
+            seeds=len(spec.seeds),
+            answers_a_run=map(_answers_a_run, designs),
+        ),
         arms=arms,
     )
+
+
+def _answers_a_run(design: ArmDesign) -> int:
+    protocol = design.protocol
+    rounds = protocol.revision_rounds + (design.branch_from is None)
+    return len(protocol.agents) * rounds
 
 
 def _arm(spec: ExperimentSpec, design: ArmDesign, question_tokens: int) -> ArmPlan:

@@ -46,18 +46,26 @@ def question_set_for(
 
 
 def chosen_questions(spec: ExperimentSpec, question_set: QuestionSet) -> list[Question]:
-    """Return the questions to run, in the order of the set. Raises DesignError for none."""
+    """Return the questions to run, in the order of the set. Raises DesignError for too few."""
     questions = list(question_set.questions.order_by("position"))
     chosen = _of_split(questions, spec.analysis.split)
-    if spec.sample is not None:
-        chosen = sampled(chosen, spec.sample)
-    if spec.limit is not None:
-        chosen = chosen[: spec.limit]
     if not chosen:
         raise DesignError(
             [f"questions: {question_set.name!r} holds none of split {spec.analysis.split!r}"]
         )
+    if spec.limit is not None and spec.limit > len(chosen):
+        raise DesignError([_too_many("limit", spec.limit, len(chosen))])
+    if spec.sample is not None:
+        chosen = sampled(chosen, spec.sample)
+    chosen = chosen[: spec.limit]
+    stage = spec.budget.stage
+    if stage is not None and stage.questions > len(chosen):
+        raise DesignError([_too_many("budget.stage.questions", stage.questions, len(chosen))])
     return chosen
+
+
+def _too_many(field: str, wanted: int, there: int) -> str:
+    return f"{field}: {wanted} questions are wanted, {there} are there"
 
 
 def _of_split(questions: Sequence[Question], split: str | None) -> list[Question]:
@@ -75,9 +83,7 @@ def sampled(questions: Sequence[Question], sample: SampleSpec) -> list[Question]
     to groups in the order of their names.
     """
     if sample.n > len(questions):
-        raise DesignError(
-            [f"sample.n: {sample.n} questions are wanted, {len(questions)} are there"]
-        )
+        raise DesignError([_too_many("sample.n", sample.n, len(questions))])
     groups: dict[str, list[Question]] = defaultdict(list)
     for question in questions:
         groups[getattr(question, sample.by) if sample.by else ""].append(question)

@@ -48,7 +48,7 @@ def test_a_report_is_asked_for_appears_by_itself_and_opens_to_its_rows(
 
     services.build_stored(Report.objects.get().pk)
     expect(page.get_by_role("heading", name="In short")).to_be_visible()
-    page.locator(".lead-figures a").first.click()
+    page.locator(".leads td a").first.click()
 
     expect(page.get_by_role("heading", level=1)).to_contain_text("Excess repair")
     expect(page.locator("tbody tr").first).to_be_visible()

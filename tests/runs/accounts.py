@@ -19,8 +19,12 @@ CAP = 100
 
 def leased(folder: Path, cap: int = CAP) -> Lease:
     """Return a lease on a run whose cap is so many tokens and micro-USD."""
+    agents = [{"id": key, "decoding": {"max_output_tokens": 1}} for key in "abc"]
     made = factories.experiment(
-        folder, budget={"output_tokens_per_run": cap, "microusd_per_run": cap}
+        folder,
+        model=factories.SIMULATED,
+        protocol={"agents": agents},
+        budget={"output_tokens_per_run": cap, "microusd_per_run": cap},
     )
     (run,) = factories.begin(made)
     lease = claim(run_id=run.pk, t=0, worker="w1")

@@ -8,6 +8,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from debateweb.models import Workspace
 from runs.execution import execute_round
 from runs.experiment_file import parse
@@ -102,6 +104,11 @@ def experiment(
         folder=folder,
         environ=environ or {},
     )
+
+
+def unchecked_caps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let experiments be made whose caps admit no call: what becomes of such a run is tested."""
+    monkeypatch.setattr("runs.services.design.caps_that_admit_nothing", lambda *_, **__: ())
 
 
 def begin(made: Experiment) -> list[Run]:

@@ -9,12 +9,18 @@ import re
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.template.loader import render_to_string
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from redis.exceptions import RedisError
 
 from audits.models import Report, ReportRow
+from audits.reports import render
 from audits.reports.build import build_report, report_bytes
 from audits.reports.definitions import DEFINITIONS
-from audits.reports.render import page_bytes
+from audits.reports.render import links_of, page_bytes
+from audits.reports.screen import screen
 from audits.reports.table import table_bytes
 from audits.reports.tabulate import Table, table_csv
 from debateweb.models import Role
@@ -71,13 +77,88 @@ def test_the_first_screen_leads_with_excess_rates_where_an_arm_revised_alone(
     built: Experiment, reader: Client
 ) -> None:
     page = text_of(reader, url_of(built))
-    cards = re.findall(r'<div class="card lead-card">.*?</dl>', page, re.DOTALL)
+    leads = page[page.index('<table class="data leads"') : page.index("What was not scored")]
+    heads = re.findall(r'role="columnheader">(.*?)</th>', leads)
+    debate, alone, vote = leads.split("<tr role")[2:]
 
-    assert len(cards) == 3
-    debate, alone, _ = cards
-    assert "Excess repair" in debate and "Excess damage" in debate
-    assert "includes resampling" not in debate and "includes resampling" in alone
-    assert all("Accuracy at the end" in card and "simulated" in card for card in cards)
+    assert heads[1:5] == [
+        "Excess repair",
+        "Excess damage",
+        "Repair<br>includes resampling",
+        "Damage<br>includes resampling",
+    ]
+    assert "Accuracy at the end" in heads and "simulated" in debate
+    assert debate.count(" points</strong>") + debate.count(" points<span") == 3
+    assert [row.count('lead-reason">–') for row in (debate, alone, vote)] == [0, 2, 2]
+    assert vote.count("undefined: no revision round was opened") == 2
+
+
+def test_every_lead_figure_has_interval_n_definition_and_rows(
+    built: Experiment, reader: Client
+) -> None:
+    page = text_of(reader, url_of(built))
+    cells = re.findall(r'<td role="cell".*?</td>', page, re.DOTALL)
+    shown = [cell for cell in cells if 'lead-reason">–' not in cell]
+
+    assert len(shown) == 14
+    for cell in shown:
+        assert re.search(r"<summary>n = \d+<", cell) and "Out of: " in cell
+        assert "/rows?" in cell
+        assert "lead-interval" in cell or "undefined: " in cell
+
+
+def test_all_but_the_answer_is_folded_and_every_entry_of_the_contents_leads_into_a_fold(
+    built: Experiment, reader: Client
+) -> None:
+    page = text_of(reader, url_of(built))
+    contents = page[page.index('<nav class="contents"') :]
+    targets = re.findall(r'href="#([^"]+)"', contents[: contents.index("</nav>")])
+
+    assert targets[0] == "comparisons" and targets[-2:] == ["definitions", "inputs"]
+    assert len(targets) == len(set(targets)) > 6
+    for target in targets:
+        before = page[: page.index(f'id="{target}"')]
+        assert before.count("<details") > before.count("</details"), target
+    assert 'class="fold" open' not in page
+    folds = contents[contents.index("</nav>") :]
+    outside = re.sub(r"<details.*</details>", "", folds, flags=re.DOTALL)
+    assert "<table" not in outside
+
+
+def test_a_page_is_rendered_once_a_release_and_equals_what_is_rendered_anew(
+    built: Experiment, reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = Report.objects.get()
+    links = links_of(built.workspace.name, built.name, report=report.pk)
+    anew = render_to_string(render.BODY, screen(json.loads(report.body), links))
+    first = text_of(reader, url_of(built))
+    assert anew in first
+
+    def refused(*_: Any) -> None:
+        raise AssertionError("rendered again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(render, "screen", refused)
+        assert anew in text_of(reader, url_of(built))
+        with CaptureQueriesContext(connection) as queries:
+            reader.get(url_of(built))
+        assert not any('"body"' in query["sql"] for query in queries)
+
+        patch.setattr(render, "release", lambda: "another release")
+        with pytest.raises(AssertionError, match="rendered again"):
+            reader.get(url_of(built))
+
+
+def test_a_page_is_shown_where_the_cache_does_not_answer(
+    built: Experiment, reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Away:
+        def get(self, key: str) -> None:
+            raise RedisError
+
+    monkeypatch.setattr(render, "cache", Away())
+
+    assert "In short" in text_of(reader, url_of(built))
 
 
 def test_every_link_to_rows_opens_and_every_table_can_be_taken_away(
@@ -135,7 +216,14 @@ def test_odd_addresses_of_rows_are_answered(built: Experiment, reader: Client) -
 def test_files_of_the_page_are_those_of_the_command(built: Experiment, reader: Client) -> None:
     report = build_report(workspace=built.workspace, name="sums")
 
-    for form, made in (("json", report_bytes), ("csv", table_bytes), ("html", page_bytes)):
+    links = links_of(
+        built.workspace.name, "sums", site="http://testserver", report=Report.objects.get().pk
+    )
+
+    def linked(report: dict[str, Any]) -> bytes:
+        return page_bytes(report, links)
+
+    for form, made in (("json", report_bytes), ("csv", table_bytes), ("html", linked)):
         answer = reader.get(f"{url_of(built)}report.{form}")
         assert answer.content == made(report)
         assert answer["Content-Disposition"] == f'attachment; filename="sums.{form}"'

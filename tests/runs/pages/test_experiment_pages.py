@@ -12,6 +12,7 @@ from django.test import Client
 
 from debateweb.models import Role, Workspace
 from runs.experiment_file import parse
+from runs.importers.records import QuestionRecord
 from runs.models import Experiment, ExperimentStatus
 from runs.services.imports import import_questions
 from tests.debateweb.people import member, signed_in
@@ -63,14 +64,56 @@ def test_every_starting_point_can_be_priced_and_made_as_it_stands(
     priced = client.post(NEW, {**fields, "do": "check"})
     assert priced.status_code == 200
     page = priced.content.decode()
-    assert f"12 questions, {12 * arms} runs" in page
+    assert f"All {12 * arms} runs" in page
+    assert "on 12 questions" in page
     assert "Smallest difference between two arms that 12 questions find" in page
     assert not Experiment.objects.exists()
-    made = client.post(NEW, {**fields_of(page), "do": "create"})
+    made = client.post(NEW, {**fields_of(page), "do": "create-priced"})
     assert made.status_code == 302
     experiment = Experiment.objects.get()
     assert (experiment.status, experiment.arms.count()) == (ExperimentStatus.READY, arms)
     assert made["location"] == f"/w/home/experiments/{experiment.pk}/"
+
+
+def test_the_acts_stand_in_their_order_and_creating_comes_after_the_price(client: Client) -> None:
+    steps = ("1. Say what", "2. Check and price", "3. Look at what", "4. Create it")
+    for page in (
+        client.get(NEW).content.decode(),
+        client.post(NEW, {**beginning(client), "do": "check"}).content.decode(),
+    ):
+        places = [page.index(step) for step in steps]
+        assert places == sorted(places)
+        assert page.index('value="create') > places[-1]
+        assert page.count('class="primary"') == 1  # The one act that comes next.
+
+
+def test_what_was_changed_since_it_was_priced_is_priced_again_before_it_is_made(
+    client: Client,
+) -> None:
+    priced = fields_of(client.post(NEW, {**beginning(client), "do": "check"}).content.decode())
+    again = client.post(NEW, {**priced, "seeds": "1-3", "do": "create-priced"})
+    page = again.content.decode()
+    assert again.status_code == 200
+    assert "It was changed since it was priced" in page
+    assert "All 108 runs" in page
+    assert not Experiment.objects.exists()
+    assert client.post(NEW, {**fields_of(page), "do": "create-priced"}).status_code == 302
+    assert Experiment.objects.get().runs.count() == 108
+
+
+def test_the_hours_of_people_are_said_with_what_is_assumed(client: Client, home: Workspace) -> None:
+    closed = client.post(NEW, {**beginning(client), "do": "check"}).content.decode()
+    assert "rules score every answer" in closed
+    mixed = [
+        *factories.questions(2),
+        QuestionRecord(id="why", question="Why?", reference=(), answer_type="open"),
+    ]
+    import_questions(workspace=home, name="mixed", format_name="jsonl", records=mixed)
+    fields = {**beginning(client, "single"), "questions": "mixed", "seeds": "1-90"}
+    page = client.post(NEW, {**fields, "do": "check"}).content.decode()
+    assert "at most 90 answers to 1 open question, which no rule scores" in page
+    assert "At 60 seconds each, which is assumed and not measured" in page
+    assert "1.5 hours" in page
 
 
 def test_creating_twice_makes_one_experiment(client: Client) -> None:
@@ -145,6 +188,9 @@ def error_beside(page: str, name: str) -> str:
         ("analysis.primary", "accuraty_T", "did you mean accuracy_T?"),
         ("analysis.contrasts", "debate, nobody", "is not an arm"),
         ("questions", "elsewhere", "there is no question set"),
+        ("limit", "13", "13 questions are wanted, 12 are there"),
+        ("budget.stage.questions", "13", "13 questions are wanted, 12 are there"),
+        ("budget.output_tokens_per_run", "9", "every run would end without an answer"),
     ],
 )
 def test_a_fault_stands_beside_its_field(

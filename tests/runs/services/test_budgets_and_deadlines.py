@@ -91,8 +91,11 @@ def test_a_seeded_order_gives_calls_to_some_agents_where_not_all_can_be_paid(
     assert_balanced()
 
 
-def test_a_run_that_cannot_keep_its_final_budget_back_makes_no_call(tmp_path: Path) -> None:
+def test_a_run_that_cannot_keep_its_final_budget_back_makes_no_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gateway = ScriptedGateway()
+    factories.unchecked_caps(monkeypatch)
     made = factories.finish(
         factories.experiment(
             tmp_path,

@@ -214,7 +214,7 @@ def test_a_stage_whose_projected_total_is_small_enough_goes_on_without_asking(
 
 @pytest.mark.django_db
 def test_a_stage_of_all_questions_just_finishes(tmp_path: Path) -> None:
-    made = factories.experiment(tmp_path, question_count=2, budget={"stage": {"questions": 5}})
+    made = factories.experiment(tmp_path, question_count=2, budget={"stage": {"questions": 2}})
     assert factories.finish(made).status == "FINISHED"
 
 
@@ -320,7 +320,10 @@ def test_every_act_on_an_experiment_is_on_the_trail(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_runs_that_end_in_the_same_breath_do_not_stop_the_dispatcher(tmp_path: Path) -> None:
+def test_runs_that_end_in_the_same_breath_do_not_stop_the_dispatcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factories.unchecked_caps(monkeypatch)
     made = factories.experiment(
         tmp_path,
         question_count=130,
