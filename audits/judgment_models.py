@@ -24,6 +24,7 @@ class JudgmentSet(models.Model):
     format = models.CharField(max_length=32)
     content_hash = models.CharField(max_length=HASH)
     size = models.PositiveIntegerField()
+    design = models.JSONField(default=dict)  # How the judge is asked, where we ask it.
     experiment = models.OneToOneField(
         Experiment, models.PROTECT, null=True, related_name="judgment_set"
     )

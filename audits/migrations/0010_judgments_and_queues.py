@@ -116,6 +116,7 @@ class Migration(migrations.Migration):
                 ("format", models.CharField(max_length=32)),
                 ("content_hash", models.CharField(max_length=64)),
                 ("size", models.PositiveIntegerField()),
+                ("design", models.JSONField(default=dict)),
                 (
                     "created_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),

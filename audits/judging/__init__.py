@@ -1,0 +1,1 @@
+"""Judges as runs: their design, protocol, items, and what they said (decision 0071)."""
