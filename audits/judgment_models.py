@@ -84,6 +84,7 @@ class Judge(models.Model):
     prompt_hash = models.CharField(max_length=HASH, blank=True)
     rubric_version = models.CharField(max_length=100, blank=True)
     decoding = models.JSONField(default=dict)
+    metadata = models.JSONField(default=dict)
     judge_hash = models.CharField(max_length=HASH)
 
     class Meta:

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from audits.judgment_models import JudgmentSet
 from debateweb.models import User, Workspace
-from runs.models import HASH
+from runs.models import HASH, DebateSet
 
 
 class QueueKind(models.TextChoices):
@@ -420,13 +420,18 @@ class Adjudication(models.Model):
 
 class ImportedLabel(models.Model):
     """
-    A label out of a file, on an item of a judgment set. ``body`` is the record as it was given.
+    A label out of a file, on an item of a judgment set or on an imported debate.
 
-    Labels for a queue of ours become ``Label`` rows; these are labels of people who worked
-    elsewhere, on judgments that were made elsewhere.
+    ``body`` is the record as it was given. Labels for a queue of ours become ``Label`` rows;
+    these are labels of people who worked elsewhere, on what was made elsewhere.
     """
 
-    judgment_set = models.ForeignKey(JudgmentSet, models.PROTECT, related_name="imported_labels")
+    judgment_set = models.ForeignKey(
+        JudgmentSet, models.PROTECT, null=True, related_name="imported_labels"
+    )
+    debate_set = models.ForeignKey(
+        DebateSet, models.PROTECT, null=True, related_name="imported_labels"
+    )
     item_id = models.CharField(max_length=200)
     annotator = models.CharField(max_length=150)
     kind = models.CharField(max_length=16)
@@ -437,7 +442,14 @@ class ImportedLabel(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["judgment_set", "content_hash"], name="imported_label_once"
+                fields=["judgment_set", "debate_set", "content_hash"],
+                name="imported_label_once",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(
+                condition=Q(judgment_set=None, debate_set__isnull=False)
+                | Q(judgment_set__isnull=False, debate_set=None),
+                name="imported_label_of_one_thing",
             ),
         ]
 
