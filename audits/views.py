@@ -23,6 +23,7 @@ from audits.reports.stored import (
     newest,
     newest_built,
     rows_of,
+    standing_of,
 )
 from audits.reports.table import rows_csv, table_bytes
 from audits.reports.tabulate import table_csv, tables_of
@@ -69,6 +70,7 @@ def report(request: WorkspaceRequest, name: str) -> HttpResponse:
         context["is_stalled"] = not builder_is_alive()
     if request.htmx:
         return _panel(request, name, context)
+    context["standing"] = standing_of(request.workspace, name)
     built = newest_built(request.workspace, name)
     if built is not None:
         links = links_of(request.workspace.name, name, report=built.pk)

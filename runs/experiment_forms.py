@@ -12,7 +12,7 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django import forms
 from ruamel.yaml import YAML
@@ -250,6 +250,14 @@ def _value_at(document: Mapping[str, Any], name: str) -> Any:
     return value
 
 
+class Marked(NamedTuple):
+    """A fault that stands beside an input: the input's id and name, and what is wrong."""
+
+    field_id: str
+    label: str
+    said: str
+
+
 class SetUp:
     """The form of an experiment with its arms, from a document or from what was posted."""
 
@@ -315,6 +323,19 @@ class SetUp:
                 form.add_error("match__arm" if ".match" in path else name, f"{path}: {what}")
                 return True
         return False
+
+    @property
+    def marked(self) -> list[Marked]:
+        """Return every fault that stands beside an input, in the order of the page."""
+        found: list[Marked] = []
+        for place, form in enumerate([self.top, *self.arms]):
+            arm = f"Arm {place}, " if place else ""
+            found += [
+                Marked(form[name].auto_id, f"{arm}{form[name].label}", str(said))
+                for name, faults in form.errors.items()
+                for said in faults
+            ]
+        return found
 
     @property
     def has_faults(self) -> bool:

@@ -76,3 +76,13 @@ STARTS: Mapping[str, tuple[str, dict[str, Any]]] = {
         _start("single", [_SINGLE], [], microusd_total=CAPS["microusd_total"]),
     ),
 }
+
+
+def trying(protocol: str) -> dict[str, Any]:
+    """Return a document that asks what a protocol gives beside as many independent answers."""
+    tried = {"name": protocol, "protocol": protocol, "models": {"default": MODEL}}
+    vote = {**_VOTE, "match": {"arm": protocol, "by": "output_tokens"}}
+    contrasts = [[protocol, vote["name"]]]
+    return _start(
+        f"try-{protocol}", [tried, vote], contrasts, microusd_total=CAPS["microusd_total"]
+    )

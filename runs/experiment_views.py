@@ -16,7 +16,7 @@ from debateweb.paging import page_of
 from runs.engine.hashing import digest
 from runs.experiment_file import ExperimentSpec, frozen_analysis, parse, unsupported
 from runs.experiment_forms import Document, SetUp, document_of_spec, to_yaml
-from runs.experiment_starts import STARTS
+from runs.experiment_starts import STARTS, trying
 from runs.models import Experiment
 from runs.protocols.presets import preset_names
 from runs.protocols.yaml12 import FileFaultError
@@ -100,12 +100,15 @@ def _is_changed(request: WorkspaceRequest, posted: _Posted) -> bool:
 
 
 def _beginning(request: WorkspaceRequest) -> Document:
-    """Return a starting point by name, or the specification of an experiment to be changed."""
+    """Return a starting point, one with a protocol to try, or what an experiment was made from."""
     copied = request.GET.get("from", "")
     if copied:
         found = _experiment_to_copy(request, copied)
         return {**document_of_spec(found.spec), "name": f"{found.name}-2"}
     _, document = STARTS.get(request.GET.get("kind", ""), STARTS["peers"])
+    tried = request.GET.get("protocol", "")
+    if tried in {*preset_names(), *protocol_names(request.workspace)}:
+        document = trying(tried)
     return {**document, "questions": next(iter(question_set_names(request.workspace)), "")}
 
 

@@ -29,6 +29,8 @@ QUESTION_CHARS = 4_000
 EVIDENCE_CHARS = 1_000
 LISTED = 50
 VALUE_CHARS = 300
+#: The entry of the navigation under which runs stand: their address does not begin with its.
+SECTION = "Experiments"
 
 
 @dataclass(frozen=True)
@@ -87,18 +89,15 @@ def run_cell(request: WorkspaceRequest, run_id: int, t: int, agent_id: str) -> H
     cell = cell_of(found, t, agent_id, limit=None if shows_all else reads.CELL_TEXT_CHARS)
     if cell is None:
         raise Http404
-    context = arm_context(found.arm_id)
-    question = engine_question(found.question)
-    correct = None
-    if cell.admitted is not None:
-        state = cell.admitted.row
-        answer = Answer(state.answer_raw, AnswerKind(state.answer_kind), state.answer_value)
-        correct = is_correct(answer, question, context.protocol.normaliser)
     values = {
         "run": found,
         "cell": cell,
         "shows_all": shows_all,
-        "correct_badge": CORRECT_BADGES[correct],
+        "correct_badge": CORRECT_BADGES[cell.scoring.correct if cell.scoring else None],
+        "went_words": SHOWS.get(cell.went, ""),
+        "held_badge": CORRECT_BADGES[cell.held_before.correct if cell.held_before else None],
+        "section": SECTION,
+        "experiment_url": _experiment_url(request, found),
     }
     template = "runs/_cell.html" if request.htmx else "runs/run_cell.html"
     return render(request, template, values)
@@ -155,6 +154,7 @@ def _page(
     shows_all = request.GET.get("all") == "1"
     return {
         "run": found,
+        "section": SECTION,
         "question": _asked(question, shows_all=shows_all),
         "matrix": matrix,
         "show": show if show in SHOWS else "",

@@ -35,6 +35,8 @@ KINDS = {"experiment": "an experiment", "debates": "imported debates"}
 MOST_SAID = 300
 _PARTS = {"variant", "stratum", "agent"}
 AGGS = {"pooled": "all together", "macro": "mean per question"}
+TIMES = {"0": "at the start", "T": "at the end", "change": "from start to end"}
+TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip": "sign flips", "none": "none"}
 METHODS = {
     "wilson": "Wilson",
     "bonett_price": "Bonett–Price",
@@ -238,7 +240,10 @@ def _details(figure: Json) -> Iterator[str]:
     if figure["round"] is not None:
         yield f"round {figure['round']}"
     for key, value in figure["by"].items():
-        yield definition_of(value).words if key == "metric" else f"{key} {value}"
+        if key == "metric":
+            yield definition_of(value).words
+        else:
+            yield TIMES.get(value, f"at {value}") if key == "at" else f"{key} {value}"
 
 
 def written(value: float | None, form: Form) -> str:
@@ -247,7 +252,7 @@ def written(value: float | None, form: Form) -> str:
         return "undefined"
     match form:
         case "share":
-            return f"{value * 100:.1f} %"
+            return f"{value * 100:.1f} %".replace("-", "−")
         case "points":
             points = round(value * 100, 1)
             return f"{points:+.1f} points".replace("-", "−") if points else "0.0 points"
@@ -307,14 +312,20 @@ def _comparisons(report: Json, links: Links) -> list[dict[str, Any]]:
             "shown": show(figure, links),
             "p": _p(figure.get("p")),
             "p_holm": _p(figure.get("p_holm")),
-            "test": figure.get("test") or "",
-            "mde": written(figure.get("mde_80"), _form(figure)).lstrip("+"),
+            "test": TESTS.get(figure.get("test") or "", figure.get("test") or ""),
+            "mde": _detectable(figure),
             "margin": "" if figure.get("margin") is None else written(figure["margin"], "share"),
             "p_non_inferior": _p(figure.get("p_non_inferior")),
         }
         for pair in report["comparisons"]
         for figure in pair["figures"]
     ]
+
+
+def _detectable(figure: Json) -> str:
+    if figure.get("mde_80") is None:
+        return "undefined" if figure["value"] is None else "undefined: they never differed"
+    return written(figure["mde_80"], _form(figure)).lstrip("+")
 
 
 def _p(value: float | None) -> str:
@@ -368,7 +379,7 @@ def _front(front: Json) -> dict[str, Any]:
 
 def _inputs(inputs: Json) -> Iterator[tuple[str, str]]:
     for key, value in inputs.items():
-        words = key.replace("_", " ")
+        words = said(key.replace("_", " "))
         if isinstance(value, dict):
             for name, own in value.items():
                 yield f"{words}: {said(name)}", said(str(own))

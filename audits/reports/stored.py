@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from audits.metrics.records import PLURALITY
 from audits.models import Report, ReportRow, ReportStatus
 from audits.reports.definitions import Definition, definition_of
 from debateweb.models import Workspace
-from runs.models import DebateSet, Experiment, Kind, Name
+from runs.models import DebateSet, Experiment, ExperimentStatus, Kind, Name, Run, RunStatus
 
 MOST_ROUND_DIGITS = 4
 AGGREGATOR = "aggregator"
@@ -100,6 +100,40 @@ def listed(workspace: Workspace) -> QuerySet[Name]:
     return names.exclude(Exists(Experiment.objects.filter(**place))).exclude(
         Exists(DebateSet.objects.filter(**place))
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far an experiment is: what a report on it could be made of."""
+
+    key: int
+    status: str
+    done: int
+    designed: int
+
+    @property
+    def is_unstarted(self) -> bool:
+        return self.status == ExperimentStatus.READY
+
+    @property
+    def is_under_way(self) -> bool:
+        ended = (ExperimentStatus.FINISHED, ExperimentStatus.CANCELLED)
+        return not self.is_unstarted and self.status not in ended
+
+    @property
+    def word(self) -> str:
+        return self.status.lower().replace("_", " ")
+
+
+def standing_of(workspace: Workspace, name: str) -> Standing | None:
+    """Return how far the experiment of that name is; None where it is none. Two queries."""
+    found = Experiment.objects.filter(workspace=workspace, name=name).only("status").first()
+    if found is None:
+        return None
+    runs = Run.objects.filter(experiment=found).aggregate(
+        designed=Count("pk"), done=Count("pk", filter=Q(status=RunStatus.DONE))
+    )
+    return Standing(found.pk, found.status, runs["done"], runs["designed"])
 
 
 def newest(workspace: Workspace, names: Sequence[str]) -> dict[str, Report]:

@@ -19,6 +19,8 @@ COLUMNS = (
 #: A cell that begins so is a formula to a spreadsheet, and names in a report are others' words.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
+#: A cell of a spreadsheet holds 32,767 characters.
+MOST_CELL = 32_000
 ROW_COLUMNS = (
     "condition", "run_id", "run_key", "question_id", "stratum", "seed", "agent_id",
     "rounds_opened", "right_at_start", "agents", "right_before", "right_after",
@@ -78,7 +80,13 @@ def _line(cells: Iterable[object]) -> bytes:
 
 
 def harmless(value: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula; numbers stay numbers."""
-    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
-        return f"'{value}"
-    return value
+    """
+    Return a cell that no spreadsheet takes for a formula; numbers stay numbers.
+
+    Text that no cell of a spreadsheet can hold is cut, and says so; the JSON has it whole.
+    """
+    if not isinstance(value, str):
+        return value
+    if len(value) > MOST_CELL:
+        value = f"{value[:MOST_CELL]}… ({len(value):,} characters)"
+    return f"'{value}" if value.startswith(_FORMULA_STARTS) else value

@@ -54,6 +54,12 @@ class Table:
     def headings(self) -> tuple[str, ...]:
         return tuple(WORDS.get(name, name.replace("_", " ")) for name in self.columns)
 
+    @property
+    def shown(self) -> Iterator[list[str]]:
+        """Yield the rows for people: a dash for None, fractions with four digits."""
+        for row in self.rows:
+            yield [_shown(cell) for cell in row]
+
 
 def tables_of(condition: Mapping[str, Any]) -> list[Table]:
     """Return the tables of a condition that have something to show, in a reader's order."""
@@ -90,6 +96,12 @@ def _dependence(body: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         for i, agent in enumerate(one["agents"]):
             phi = {f"phi with {other}": one["phi"][i][j] for j, other in enumerate(one["agents"])}
             yield {"at": one["at"], "agent": agent, "error_rate": one["error_rate"][i]} | phi
+
+
+def _shown(cell: Cell) -> str:
+    if cell is None:
+        return "–"
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 
 
 def _cell(column: str, value: Any) -> Cell:

@@ -176,13 +176,13 @@ class _Judgments:
         self._items: dict[str, tuple[int, str]] = {}
 
     def __call__(self, line: int, record: JudgmentRecord, log: FaultLog) -> None:
-        first = self._lines.setdefault(record.key, line)
-        again = self._lines.get((*record.key, "again"))
-        if first != line or again is not None:
+        key = record.key
+        if key in self._lines:
             what = f"{shown(record.item.item_id)} by {shown(record.judge.name)}"
             place = f"in this order with repeat {record.repeat}"
-            log.add(line, "item_id", f"{what} {place} stands on line {first} already")
-        self._lines[(*record.key, "again")] = line
+            message = f"{what} {place} stands on line {self._lines[key]} already"
+            log.add(line, "item_id", message)
+        self._lines.setdefault(key, line)
         own = item_hash(record.item)
         item_line, item_own = self._items.setdefault(record.item.item_id, (line, own))
         if own != item_own:

@@ -104,6 +104,7 @@ def _task_labels(fields: Fields) -> Iterator[LabelRecord]:
             continue
         if not all(isinstance(one, dict) for one in result):
             annotation.fault("result", "must be a list of objects")
+        if not result or not isinstance(result[0], dict) or not annotation.clean:
             continue
         whole = _whole(result)
         if whole is None:

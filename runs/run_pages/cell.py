@@ -8,12 +8,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from debateweb.texts import DiffPart, diff_words, printable
-from runs.engine.types import CallStatus, Dropped, ReadEntry, Status
+from runs.engine.types import (
+    Answer,
+    AnswerKind,
+    CallStatus,
+    Dropped,
+    PromptMessage,
+    Question,
+    ReadEntry,
+    Status,
+)
 from runs.models import Attempt, AttemptOutcome, LedgerEntry, Run
 from runs.models import State as StateRow
+from runs.protocols.spec import Protocol
+from runs.queries import arm_context, engine_question
 from runs.run_pages import reads
-from runs.run_pages.matrix import STATUS_BADGES
+from runs.run_pages.matrix import STATUS_BADGES, Went, way_between
 from runs.run_pages.reads import Ruling, Version
+from runs.run_pages.scoring import Scoring, read_again, scored
 from runs.run_pages.texts import Cut, changed_words, cut, cut_bytes
 
 #: Both texts together; above it the difference costs more than a page may take.
@@ -131,6 +143,10 @@ class CellView:
     admitted: Admitted | None
     kept: Version | None
     is_cut: bool = field(default=False)
+    #: Of the admitted answer; else of the answer that an INVALID reply holds, if it was read.
+    scoring: Scoring | None = None
+    held_before: Scoring | None = None
+    went: Went = ""
 
 
 def cell_of(run: Run, t: int, agent_id: str, *, limit: int | None) -> CellView | None:
@@ -149,6 +165,13 @@ def cell_of(run: Run, t: int, agent_id: str, *, limit: int | None) -> CellView |
     sent = _sent(attempts, reads.prompts_of(attempts), reads.places_of_states(run.pk), limit)
     tries = _tries(run, attempts, limit)
     admitted = _admitted(state, before[-1] if before else None, limit) if state else None
+    question, protocol = engine_question(run.question), arm_context(run.arm_id).protocol
+    if state is not None:
+        answer: Answer | None = _admitted_answer(state)
+    else:
+        answer = _refused_answer(ruling, tries, sent, protocol, question)
+    scoring = scored(answer, question, protocol.normaliser) if answer is not None else None
+    earlier = scored(before[-1].answer, question, protocol.normaliser) if before else None
     return CellView(
         t=t,
         agent_id=agent_id,
@@ -159,7 +182,52 @@ def cell_of(run: Run, t: int, agent_id: str, *, limit: int | None) -> CellView |
         admitted=admitted,
         kept=before[-1] if before and state is None else None,
         is_cut=any(text.is_cut for text in _texts(sent, tries, admitted)),
+        scoring=scoring,
+        held_before=earlier,
+        went=way_between(
+            earlier.correct if earlier is not None else None,
+            scoring.correct if scoring is not None and state is not None else None,
+        ),
     )
+
+
+def _admitted_answer(state: StateRow) -> Answer:
+    return Answer(
+        raw=state.answer_raw,
+        kind=AnswerKind(state.answer_kind),
+        value=state.answer_value,
+        rule=state.answer_rule,
+    )
+
+
+def _refused_answer(
+    ruling: Ruling | None,
+    tries: list[Try],
+    sent: list[Sent],
+    protocol: Protocol,
+    question: Question,
+) -> Answer | None:
+    """Return what a reply that was ruled INVALID holds; None where it is shown in part only."""
+    if ruling is None or ruling.status != Status.INVALID:
+        return None
+    for attempt in reversed(tries):
+        request = next((s for s in sent if attempt.row.ordinal in s.ordinals), None)
+        end = next((end for end in attempt.ends if not end.row.late), None)
+        if end is None or request is None:
+            continue
+        if end.raw.is_cut or any(message.content.is_cut for message in request.messages):
+            return None
+        return read_again(
+            bytes(end.row.raw_start),  # type: ignore[attr-defined]  # An annotation.
+            finish_reason=end.row.finish_reason,
+            prompt=tuple(
+                PromptMessage(message.role, message.content.text)  # type: ignore[arg-type]
+                for message in request.messages
+            ),
+            question=question,
+            protocol=protocol,
+        )
+    return None
 
 
 def _texts(sent: list[Sent], tries: list[Try], admitted: Admitted | None) -> Iterable[Cut]:

@@ -7,6 +7,7 @@ it holds after t, a new one or the one it kept (S11).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -16,7 +17,7 @@ from runs.engine.normalise import is_correct
 from runs.engine.types import Answer, Question, Status
 from runs.protocols.spec import Normaliser
 from runs.run_pages.reads import Ruling, RunRows, Version
-from runs.run_pages.texts import changed_words
+from runs.run_pages.texts import changed_words, excerpt_of
 
 Went = Literal["", "broke", "fixed"]
 #: What ``?show=`` takes: rows with such a cell are listed, the other cells recede.
@@ -28,6 +29,10 @@ SHOWS = {
 }
 #: Characters of candidates' texts on one page; what comes after is one click away.
 PAGE_TEXT_CHARS = 60_000
+#: Characters of a change that a cell shows before it is opened.
+EXCERPT_CHARS = 240
+#: Where a model's name may break at the end of a line.
+_JOINTS = re.compile(r"(?<=[,:/])")
 
 #: Kind and word of the badge for each status (S11).
 STATUS_BADGES = {
@@ -72,6 +77,7 @@ class Cell:
     parts: list[DiffPart] | None = None
     is_refused: bool = False
     is_aside: bool = False
+    next_turned: str = ""  # The anchor of the next listed cell that went the same way.
 
     @property
     def label(self) -> str:
@@ -96,15 +102,30 @@ class Cell:
 
     @property
     def went(self) -> Went:
-        if self.held is None or self.before is None or self.correct is self.was_correct:
-            return ""
-        if self.correct is None or self.was_correct is None:
-            return ""
-        return "fixed" if self.correct else "broke"
+        return way_between(self.was_correct, self.correct)
 
     @property
     def correct_badge(self) -> tuple[str, str]:
         return CORRECT_BADGES[self.correct]
+
+    @property
+    def excerpt(self) -> list[DiffPart]:
+        """Return what changed in a few words; nothing for a first text or an equal one."""
+        if self.before is None or self.parts is None:
+            return []
+        return excerpt_of(self.parts, EXCERPT_CHARS)
+
+    @property
+    def is_same_text(self) -> bool:
+        """Whether a new version says, word for word, what the one before said."""
+        if not self.is_new or self.parts is None or self.before is None:
+            return False
+        return all(part.change == "same" for part in self.parts)
+
+    @property
+    def is_excerpt_whole(self) -> bool:
+        """Whether the excerpt leaves nothing for the fold below it."""
+        return self.excerpt == self.parts
 
     @property
     def words_changed(self) -> tuple[int, int]:
@@ -123,6 +144,11 @@ class Row:
     model: str
     cells: list[Cell]
 
+    @property
+    def model_parts(self) -> list[str]:
+        """Return the model's name in pieces between which a line may break."""
+        return [part for part in _JOINTS.split(printable(self.model)) if part]
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
@@ -134,6 +160,13 @@ class Matrix:
     counts: dict[str, int]
     broke: list[Cell]
     fixed: list[Cell]
+
+
+def way_between(before: bool | None, after: bool | None) -> Went:
+    """Return which way an answer turned; "" for no turn and where one of both is unscored."""
+    if before is None or after is None or before is after:
+        return ""
+    return "fixed" if after else "broke"
 
 
 def counted(answer: Answer) -> tuple[str, str]:
@@ -162,7 +195,7 @@ def matrix_of(
     listed = _listed(every, show) if show in SHOWS else every
     return Matrix(
         rounds=rounds,
-        rows=_with_texts(listed),
+        rows=_with_jumps(_with_texts(listed)),
         agents=len(every),
         counts={name: sum(_has(cell, name) for cell in cells) for name in SHOWS},
         broke=[cell for cell in cells if cell.went == "broke"],
@@ -234,6 +267,20 @@ def _listed(rows: list[Row], show: str) -> list[Row]:
         for row in rows
         if any(_has(cell, show) for cell in row.cells)
     ]
+
+
+def _with_jumps(rows: list[Row]) -> list[Row]:
+    """Chain the cells that turned, so that one leads to the next of its kind."""
+    later: dict[str, str] = {}
+    chained = []
+    for row in reversed(rows):
+        cells = []
+        for cell in reversed(row.cells):
+            cells.append(replace(cell, next_turned=later.get(cell.went, "")))
+            if cell.went:
+                later[cell.went] = cell.anchor
+        chained.append(replace(row, cells=cells[::-1]))
+    return chained[::-1]
 
 
 def _with_texts(rows: list[Row]) -> list[Row]:

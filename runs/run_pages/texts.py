@@ -10,6 +10,8 @@ from difflib import SequenceMatcher
 from debateweb.texts import DiffPart
 
 _WORDS = re.compile(r"\S+\s*|\s+")
+#: Words on either side of a change that an excerpt keeps.
+CONTEXT_WORDS = 4
 #: Where Python keeps a byte that is no UTF-8 while it decodes (PEP 383).
 _STRAY_BYTES = re.compile("[\udc80-\udcff]")
 
@@ -65,3 +67,34 @@ def changed_words(old: str, new: str) -> list[DiffPart]:
         if j2 > j1:
             parts.append(DiffPart("added", "".join(after[j1:j2])))
     return parts
+
+
+def excerpt_of(parts: list[DiffPart], most_chars: int) -> list[DiffPart]:
+    """
+    Return what changed with a few words around it, about ``most_chars`` characters of it.
+
+    Where words are left away stands an ellipsis; nothing where nothing changed.
+    """
+    if all(part.change == "same" for part in parts):
+        return []
+    kept: list[DiffPart] = []
+    room = most_chars
+    for i, part in enumerate(parts):
+        text = part.text
+        if part.change == "same":
+            text = _around(text, is_first=i == 0, is_last=i == len(parts) - 1)
+        if len(text) > room:
+            return [*kept, DiffPart(part.change, text[:room]), DiffPart("same", " …")]
+        kept.append(DiffPart(part.change, text))
+        room -= len(text)
+    return kept
+
+
+def _around(text: str, *, is_first: bool, is_last: bool) -> str:
+    """Return the words of an unchanged stretch that stand beside a change."""
+    words = _WORDS.findall(text)
+    before = [] if is_first else words[:CONTEXT_WORDS]
+    after = [] if is_last else words[-CONTEXT_WORDS:]
+    if len(before) + len(after) >= len(words):
+        return text
+    return "".join((*before, "… ", *after))

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from django import template
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from debateweb.texts import printable
 
 register = template.Library()
 
@@ -21,3 +27,10 @@ def duration(seconds: float) -> str:
         return f"{hours} h {minutes} min" if minutes else f"{hours} h"
     days, hours = divmod(hours, 24)
     return f"{days} day{'s' if days > 1 else ''} {hours} h"
+
+
+@register.filter
+def breakable(name: object) -> SafeString:
+    """Return a long name that a narrow column breaks after its marks, not within its words."""
+    parts = re.split(r"(?<=[,:/;])", printable(str(name)))
+    return format_html_join("", "{}<wbr>", ((part,) for part in parts if part))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
@@ -22,6 +23,7 @@ from runs.services.imports import import_questions
 from tests.browser.conftest import NewContext, end_session
 from tests.debateweb.people import PASSWORD, member
 from tests.runs import factories
+from tests.runs.scripted import ScriptedGateway
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -308,3 +310,83 @@ def test_typing_on_in_the_editor_without_session_or_token_loses_nothing(
     form.send(page)
     expect(heading(page, form)).to_be_visible()
     assert form.made() == 1
+
+
+@pytest.fixture
+def ran(owner: User, tmp_path: Path) -> Experiment:
+    """Return an experiment of which one run has ended and others are under way."""
+    made = factories.experiment(
+        tmp_path, in_workspace=Workspace.objects.get(name="home"), question_count=3
+    )
+    with patch("runs.dispatch.current_app"):
+        first = factories.begin(made)[0]
+        for _ in range(3):
+            factories.execute(first, ScriptedGateway())
+    return made
+
+
+def test_going_back_to_a_page_that_was_swapped_shows_a_whole_page(
+    owner: User, ran: Experiment, new_context: NewContext
+) -> None:
+    """Watch page, editor and a run's panel: the browser must not take a fragment for the page."""
+    page = new_context(user=owner).new_page()
+    run = ran.runs.get(position=0)
+    for path, change in (
+        (f"/w/home/experiments/{ran.pk}/", renewed),
+        (FORMS["protocol"].path, sketched),
+        (f"/w/home/runs/{run.pk}/", opened),
+    ):
+        page.goto(path)
+        title = page.get_by_role("heading", level=1).inner_text()
+        change(page)
+        page.get_by_role("link", name="Questions", exact=True).first.click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Questions")
+        page.get_by_role("link", name="Reports", exact=True).first.click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Reports")
+        page.go_back()
+        page.go_back()
+        expect(page.get_by_role("heading", level=1)).to_have_text(title)
+        expect(page.locator("header.top")).to_have_count(1)
+        page.reload()
+        expect(page.locator("header.top")).to_have_count(1)
+
+
+def renewed(page: Page) -> None:
+    """Wait until the watch page has renewed itself."""
+    page.locator("#moving").evaluate("element => { element.dataset.old = 'yes'; }")
+    expect(page.locator("#moving:not([data-old])")).to_be_visible()
+
+
+def sketched(page: Page) -> None:
+    page.get_by_label("Rounds after the first answer").fill("3")
+    expect(page.locator("#sketch")).to_contain_text("t = 3")
+
+
+def opened(page: Page) -> None:
+    page.get_by_role("link", name="Prompt and reply").first.click()
+    expect(page.locator("#cell-panel h2").first).to_be_visible()
+
+
+@pytest.mark.parametrize("lost", ["session", "token"])
+def test_no_panel_of_a_run_or_of_a_watched_experiment_shows_a_sign_in(
+    owner: User, ran: Experiment, new_context: NewContext, lost: str
+) -> None:
+    context = new_context(user=owner)
+    page = context.new_page()
+    run = ran.runs.get(position=0)
+    page.goto(f"/w/home/runs/{run.pk}/")
+    if lost == "token":  # A panel that posts: it comes back as a page that can post.
+        rotate_token(context)
+        with page.expect_navigation():
+            page.get_by_role("button", name="Verify this run").click()
+        page.get_by_role("button", name="Verify this run").click()
+        expect(page.locator("#verification .callout-ok")).to_be_visible()
+        return
+    end_session(context)
+    page.get_by_role("link", name="Prompt and reply").first.click()
+    sign_in_again(page)
+    expect(page).to_have_url(re.compile(f"/runs/{run.pk}/"))
+    page.goto(f"/w/home/experiments/{ran.pk}/")
+    end_session(context)
+    sign_in_again(page)  # It asks by itself.
+    expect(page.locator("#moving")).to_be_visible()

@@ -199,6 +199,7 @@ def pages(made: Filled) -> Iterator[tuple[str, str]]:
             arguments["workspace"] = made.workspace.name
         url = reverse(name, kwargs=arguments, query=route.data or None)
         answer = client.get(url)
+        assert answer.status_code == 200 or route.answers[OWNER] != 200, f"{name}: no page at {url}"
         is_page = answer.get("Content-Type", "").startswith("text/html")
         if answer.status_code == 200 and is_page and "Content-Disposition" not in answer:
             yield name, url

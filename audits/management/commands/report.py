@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.core.management.base import CommandParser
 
 from audits.reports.build import Report, build_report, report_bytes
 from audits.reports.diff import differences, load_report
-from audits.reports.render import page_bytes
+from audits.reports.render import links_of, page_bytes
 from audits.reports.table import table_bytes
 from debateweb.access import command_workspace
 from debateweb.errors import InputError, NegativeAnswer
 from debateweb.management.base import Command as DebatewebCommand
 
-WRITERS = {"json": report_bytes, "csv": table_bytes, "html": page_bytes}
+WRITERS = {"json": report_bytes, "csv": table_bytes}
+FORMATS = (*WRITERS, "html")
 #: Formats that are known but not written.
 LATER = ("pdf",)
 STANDARD_OUTPUT = "-"
@@ -42,11 +46,16 @@ class Command(DebatewebCommand):
         parser.add_argument(
             "words", metavar="NAME", nargs="+", help="what to report on; or: diff A B"
         )
-        formats = (*WRITERS, *LATER)
+        formats = (*FORMATS, *LATER)
         parser.add_argument("--format", choices=formats, default="json", help="default: json")
         parser.add_argument(
             "-o", dest="output", metavar="F", default=STANDARD_OUTPUT,
             help="the file to write (default: -, standard output)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--site", metavar="URL", default=site_address(), type=_address,
+            help="where the site is that html files lead to for the rows behind their figures "
+            "(default: %(default)s)",
         )  # fmt: skip
 
     def execute(self, *args: Any, **options: Any) -> str | None:
@@ -58,22 +67,26 @@ class Command(DebatewebCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         match options["words"]:
             case [name]:
-                self._report(name, options["format"], options["output"])
+                self._report(name, options["format"], options["output"], options["site"])
             case ["diff", a, b]:
                 self._diff(a, b)
             case _:
                 raise InputError("give one NAME, or: diff A B (see --help)")
 
-    def _report(self, name: str, format_name: str, output: str) -> None:
-        if format_name not in WRITERS:
+    def _report(self, name: str, format_name: str, output: str, site: str) -> None:
+        if format_name not in FORMATS:
             raise InputError(
                 f"--format {format_name} is not there yet; print the html file instead"
             )
         folder = Path(output).resolve().parent
         if output != STANDARD_OUTPUT and not folder.is_dir():
             raise InputError(f"-o: there is no folder {str(folder)!r}")
-        report = build_report(workspace=command_workspace(self.workspace_name), name=name)
-        content = WRITERS[format_name](report)
+        workspace = command_workspace(self.workspace_name)
+        report = build_report(workspace=workspace, name=name)
+        if format_name == "html":
+            content = page_bytes(report, links_of(workspace.name, name, site=site))
+        else:
+            content = WRITERS[format_name](report)
         if output == STANDARD_OUTPUT:
             self.stdout.write(content.decode(), ending="")
             return
@@ -88,6 +101,20 @@ class Command(DebatewebCommand):
         self.emit({"a": a, "b": b, "differences": lines}, "\n".join(shown) or "no difference")
         if lines:
             raise ReportsDifferError(f"{len(lines)} differences")
+
+
+def site_address() -> str:
+    """Return where people reach this site: its first host in production, else its own port."""
+    if settings.IS_PRODUCTION:
+        return f"https://{settings.ALLOWED_HOSTS[0].lstrip('.')}"
+    return f"http://{settings.HOST}:{settings.PORT}"
+
+
+def _address(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        raise ArgumentTypeError(f"{text!r} is no address such as https://debates.example.org")
+    return text.rstrip("/")
 
 
 def _text(path: str) -> str:

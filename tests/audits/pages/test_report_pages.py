@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,9 +24,12 @@ from audits.reports.render import links_of, page_bytes
 from audits.reports.screen import screen
 from audits.reports.table import table_bytes
 from audits.reports.tabulate import Table, table_csv
-from debateweb.models import Role
-from runs.models import Experiment
+from debateweb.models import Role, Workspace
+from runs.experiment_file import parse
+from runs.models import Experiment, Run
+from runs.services import experiments
 from tests.audits.pages.conftest import Bell
+from tests.audits.reports.experiments import THREE_ARMS, executed, questions_file
 from tests.debateweb.people import member, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -318,3 +322,110 @@ def test_cells_of_tables_are_no_formulas() -> None:
     table = Table("stop_reasons", "Why", ("what", "=x"), (("=cmd()", -1), ("+1", None)))
 
     assert table_csv(table).decode() == "what,'=x\r\n'=cmd(),-1\r\n'+1,\r\n"
+
+
+@pytest.fixture
+def unstarted(home: Workspace, ran: Experiment, tmp_path: Path) -> Experiment:
+    source = questions_file(tmp_path, 8)
+    text = THREE_ARMS.replace("NAME", "sums-later").replace("QUESTIONS", source.name)
+    return experiments.create_experiment(
+        workspace=home, spec=parse(text, "experiment.yaml"), folder=tmp_path, environ={}
+    )
+
+
+def test_a_report_on_what_was_never_started_leads_to_the_experiment(
+    unstarted: Experiment, reader: Client
+) -> None:
+    page = text_of(reader, f"/w/{unstarted.workspace.name}/reports/sums-later/")
+
+    assert "has not been started" in page and "Build" not in page
+    assert f'href="/w/{unstarted.workspace.name}/experiments/{unstarted.pk}/"' in page
+
+
+def test_a_report_on_what_runs_says_how_far_it_is(unstarted: Experiment, reader: Client) -> None:
+    url = f"/w/{unstarted.workspace.name}/reports/sums-later/"
+    experiments.start(experiment=unstarted)
+    page = text_of(reader, url)
+    assert "No run of the experiment is done yet" in page and "Watch the experiment" in page
+    assert "Build" not in page
+
+    executed(unstarted, most_rounds=4)
+    done = Run.objects.filter(experiment=unstarted, status="DONE").count()
+    page = text_of(reader, url)
+
+    assert f"The experiment is running: {done} of 24 runs are done" in page and done > 0
+    assert "Build a report on what is done" in page and "Watch the experiment" in page
+
+
+def test_a_report_on_what_finished_says_what_it_will_be_of(ran: Experiment, reader: Client) -> None:
+    page = text_of(reader, url_of(ran))
+
+    assert "Nobody has asked for this report yet" in page and "24 of 24 runs are done" in page
+    assert "Build the report</button>" in page
+
+
+def test_a_report_on_nothing_done_is_built_and_says_so(
+    unstarted: Experiment, reader: Client, bell: Bell, django_capture_on_commit_callbacks: Any
+) -> None:
+    url = f"/w/{unstarted.workspace.name}/reports/sums-later/"
+    with django_capture_on_commit_callbacks(execute=True):
+        reader.post(f"{url}build")
+    bell.build_all()
+
+    page = text_of(reader, url)
+    assert "undefined: " in page and "8 of 8 runs are not done" in page
+    assert "No row is like that" in text_of(reader, f"{url}rows?metric=repair_T&condition=vote")
+
+
+ONE_MEGABYTE = HOSTILE + "x" * 1_000_000
+
+
+@pytest.mark.parametrize("text", [HOSTILE, ONE_MEGABYTE], ids=["markup", "one megabyte"])
+def test_what_others_wrote_is_harmless_and_short_on_page_and_in_file(
+    built: Experiment, text: str
+) -> None:
+    report = json.loads(Report.objects.get().body)
+    for condition in report["conditions"]:
+        condition["name"] = condition["protocol"] = condition["same_start"] = text
+        condition["marked"], condition["labels"] = text, [text]
+        condition["tables"]["stop_reasons"] = {text: 1}
+        condition["tables"]["dependence"] = [{"at": "0", "reason": text}]
+        for figure in condition["figures"]:
+            figure["by"] = {"agent": text, text: text} if figure["by"] else {}
+            figure["notes"] = [text]
+            figure["reason"] = text if figure["value"] is None else None
+    for pair in report["comparisons"]:
+        pair["a"] = pair["b"] = text
+    report["deviations"] = [{"condition": text, "text": text}]
+    report["inputs"] = {text: text, "protocols": {text: text}}
+
+    links = links_of("main", "sums", site="https://example.org")
+    for page in (page_bytes(report).decode(), page_bytes(report, links).decode()):
+        shown = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+        assert not re.search(r"<(img|script|iframe|object|link)\b", shown)
+        assert "\u202e" not in page and "⟨U+202E⟩" in page
+        assert "x" * 400 not in re.sub(r'href="[^"]*"', "", shown)
+
+
+def test_no_cell_of_the_rows_file_is_a_formula(built: Experiment, reader: Client) -> None:
+    report = Report.objects.get()
+    row = report.rows.filter(agent_id="", condition="debate").first()
+    assert row is not None
+    texts = ["=cmd()", "+1", "-1", "@x", "\t=1", "\r=1", HOSTILE, "=" + ONE_MEGABYTE]
+    for text in texts:
+        row.pk = None
+        row.run_key, row.question_id, row.stratum = text, text[:200], text[:200]
+        row.answers = {"plurality": [text, text]}
+        row.save(force_insert=True)
+
+    query = "metric=accuracy_T&condition=debate"
+    answer = reader.get(f"{url_of(built)}rows.csv?{query}")
+    sheet = list(csv.reader(io.StringIO(b"".join(answer).decode(), newline="")))
+    cells = [cell for line in sheet for cell in line]
+    assert len(sheet) == 1 + 8 + len(texts)
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "@", "\t", "\r"))]
+    assert not [cell for cell in cells if cell.startswith("-") and not cell[1:].isdigit()]
+    assert max(map(len, cells)) < 32_767 and any("characters)" in cell for cell in cells)
+
+    page = text_of(reader, f"{url_of(built)}rows?{query}")
+    assert "<img" not in page and "\u202e" not in page and len(page) < 200_000

@@ -85,6 +85,7 @@ def test_a_link_keeps_pointing_at_its_file(log: str, tmp_path: Path) -> None:
         (["log", "--format", "xls"], "invalid choice: 'xls'"),
         (["log", "-o", "no/such/folder/r.json"], "there is no folder"),
         (["log", "-o", "."], "-o: "),
+        (["log", "--site", "javascript:alert(1)"], "is no address such as https://"),
         (["one", "two"], "give one NAME, or: diff A B"),
         (["diff", "no-a.json", "no-b.json"], "no-a.json: No such file or directory"),
     ],
@@ -194,3 +195,13 @@ def test_a_report_is_written_as_one_page_that_needs_nothing_else(log: str, tmp_p
     page = target.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>") and "imported as logged" in page
     assert "<script" not in page and "<link" not in page
+
+
+def test_the_figures_of_the_page_lead_to_their_rows_on_the_site(log: str, tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    words = ("--format", "html", "--site", "https://debates.example.org/", "-o", str(target))
+
+    assert command("audits", "report", log, *words)[0] == 0
+
+    page = target.read_text(encoding="utf-8")
+    assert 'href="https://debates.example.org/w/main/reports/log/rows?condition=' in page

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from runs.importers.argilla import user_id
+from runs.importers.beside import open_files
 from runs.importers.judged_records import CandidateRecord, ItemRecord, LabelRecord
 from runs.importers.judged_registry import (
     TASK_WRITERS,
     guess_labels,
-    open_files,
     read_labels,
     write_tasks,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -76,7 +77,7 @@ def test_every_starting_point_can_be_priced_and_made_as_it_stands(
 
 
 def test_the_acts_stand_in_their_order_and_creating_comes_after_the_price(client: Client) -> None:
-    steps = ("1. Say what", "2. Check and price", "3. Look at what", "4. Create it")
+    steps = ("1. Say what", "2. Check and price", "3. What it may cost", "4. Create it")
     for page in (
         client.get(NEW).content.decode(),
         client.post(NEW, {**beginning(client), "do": "check"}).content.decode(),
@@ -202,6 +203,10 @@ def test_a_fault_stands_beside_its_field(
     assert reply.status_code == 400
     assert said in error_beside(page, field) + page[page.index('id="faults"') :][:1500]
     assert fields_of(page)[field] == value
+    # What stands beside a field further down is said at the top as well, with a way to it.
+    beside = re.findall(r'<a href="#(id_[^"]*)">', page[page.index('id="faults"') :])
+    assert all(f'id="{unquote(found)}"' in page for found in beside)
+    assert beside or not error_beside(page, field)
 
 
 def test_no_file_of_the_host_is_read(client: Client, tmp_path: Path) -> None:

@@ -10,9 +10,12 @@ import pytest
 from django.test import Client
 
 from debateweb.models import AuditEvent, Role, Workspace
+from runs.experiment_forms import to_yaml
+from runs.experiment_starts import trying
 from runs.models import ProtocolVersion
 from runs.protocols.presets import load_preset, preset_names
 from runs.protocols.yaml_io import load_protocol
+from runs.services.imports import import_questions
 from runs.services.protocol_versions import save_version
 from tests.debateweb.people import member, signed_in
 from tests.runs import factories
@@ -213,3 +216,18 @@ def test_versions_of_another_workspace_are_not_there(client: Client) -> None:
     version, _ = save_version(workspace=other, protocol=named, actor=None)
     assert client.get(f"/w/home/protocols/{version.pk}/").status_code == 404
     assert client.get(f"{EDIT}?from={version.pk}").status_code == 404
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_protocol_leads_to_an_experiment_that_can_be_priced(
+    client: Client, home: Workspace, name: str
+) -> None:
+    records = factories.questions(30)
+    import_questions(workspace=home, name="sums", format_name="jsonl", records=records)
+    page = client.get(f"/w/home/protocols/shipped/{name}/").content.decode()
+    assert f'href="/w/home/experiments/new?protocol={name}"' in page
+    begun = client.get(f"/w/home/experiments/new?protocol={name}").content.decode()
+    assert f'value="try-{name}"' in begun
+    yaml = to_yaml({**trying(name), "questions": "sums"})
+    priced = client.post("/w/home/experiments/new", {"do": "check", "yaml": yaml, "written": ""})
+    assert priced.status_code == 200 and "field-error" not in priced.content.decode()

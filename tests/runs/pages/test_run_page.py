@@ -20,7 +20,7 @@ from runs.models import AttemptOutcome, Run, State
 from runs.providers.base import ProviderReply
 from runs.providers.endings import BAD_REQUEST, RATE_LIMITED, failed
 from runs.run_pages.reads import CELL_TEXT_CHARS
-from runs.run_pages.texts import changed_words, cut, cut_bytes
+from runs.run_pages.texts import changed_words, cut, cut_bytes, excerpt_of
 from tests.debateweb.people import member, signed_in
 from tests.runs import factories
 from tests.runs.scripted import Call, ScriptedGateway, replied, said
@@ -124,9 +124,8 @@ def test_what_changed_since_the_last_version_is_told_word_by_word(
     tmp_path: Path, home: Workspace, reader: Client
 ) -> None:
     html = page(reader, run_url(ran(tmp_path, home, turning)))
-    assert "What changed: +1 −1 words" in cell_words(html, 1, 1)
-    assert "[removed: 2. ]" in cell_words(html, 1, 1).replace("  ", " ")
-    assert "What changed: +0 −0 words" in cell_words(html, 3, 1)
+    assert "What changed: So the answer is [removed: 2. ] [added: 3. ]" in cell_words(html, 1, 1)
+    assert "Word for word as version 1." in cell_words(html, 3, 1)
 
 
 def test_an_agent_that_fails_keeps_its_version_and_one_without_any_is_inactive(
@@ -374,3 +373,87 @@ def test_kept_and_added_words_are_the_new_text_and_kept_and_removed_ones_the_old
     parts = changed_words(old, new)
     assert "".join(p.text for p in parts if p.change != "removed") == new
     assert "".join(p.text for p in parts if p.change != "added") == old
+
+
+def test_a_wrong_answer_says_what_was_read_what_the_reference_is_and_why_it_is_wrong(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    run = ran(tmp_path, home, turning)
+    shown = words(page(reader, cell_url(run, 1, "a")))
+    assert "Why it counts as wrong" in shown and "right → wrong" in shown
+    assert "it differs from the nearest reference, 2, by 1; the protocol allows 0." in shown
+    assert "Read from the reply 3 By the rule" in shown and "Counted as 3 ; a value" in shown
+    assert "Reference 2 which counts as 2" in shown and "Before 2 ✓ right" in shown
+    back = words(page(reader, cell_url(run, 2, "b")))
+    assert "wrong → right" in back and "as counted it is equal to a reference" in back
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (said("3 or 4"), ["Why it was not admitted", "invalid, which is no vote", "3 or 4"]),
+        (said("I don't know"), ["an abstention, which is no vote", "I don&#x27;t know"]),
+        (
+            replied("I'm sorry, but I can't help with that."),
+            ["a refusal, which is no vote", "a refusal holds no value"],
+        ),
+        (failed(BAD_REQUEST, "no"), ["No answer was read: the call did not succeed"]),
+    ],
+    ids=["invalid", "abstained", "refused", "failed"],
+)
+def test_what_is_no_vote_says_what_was_read_and_what_it_counts_as(
+    tmp_path: Path, home: Workspace, reader: Client, reply: ProviderReply, expected: list[str]
+) -> None:
+    def script(call: Call) -> ProviderReply:
+        return reply if (call.agent_id, call.t) == ("a", 1) else said("2")
+
+    shown = words(page(reader, cell_url(ran(tmp_path, home, script), 1, "a")))
+    for text in expected:
+        assert text in shown
+
+
+def test_the_matrix_shows_the_change_itself_and_leads_from_turn_to_turn(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    texts = {"a": ["2", "3", "3"], "b": ["2", "2", "4"], "c": ["2", "2", "2"]}
+
+    def script(call: Call) -> ProviderReply:
+        grown = "I looked again." if (call.agent_id, call.t) == ("c", 2) else "I added."
+        return replied(f"{grown}\nFinal answer: {texts[call.agent_id][call.t]}")
+
+    html = page(reader, run_url(ran(tmp_path, home, script)))
+    assert "[removed: 2 ]" in cell_words(html, 1, 1) and "[added: 3 ]" in cell_words(html, 1, 1)
+    assert "[added: looked again." in cell_words(html, 3, 2)
+    assert "answer kept" in cell_words(html, 3, 2)
+    assert "Word for word as version 1." in cell_words(html, 3, 1)
+    assert 'href="#cell-2-2">next right → wrong' in html
+    assert html.count('class="run-next"') == 1
+
+
+def test_the_matrix_comes_before_the_observables_of_the_stop(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    html = page(reader, run_url(ran(tmp_path, home, turning)))
+    assert html.index('id="matrix"') < html.index("changed_answers") < html.index("Settled")
+    assert html.index('href="#stop"') < html.index('id="matrix"')
+
+
+def test_runs_stand_under_experiments_in_the_navigation(
+    tmp_path: Path, home: Workspace, reader: Client
+) -> None:
+    run = ran(tmp_path, home, turning)
+    turned = reverse("runs:experiment_turned", args=["home", run.experiment_id])
+    for url in (run_url(run), cell_url(run, 0, "a"), turned):
+        assert 'aria-current="true">Experiments</a>' in page(reader, url), url
+    listed = page(reader, reverse("runs:experiments", args=["home"]))
+    assert 'aria-current="page">Experiments</a>' in listed
+
+
+def test_an_excerpt_keeps_the_change_and_a_few_words_around_it() -> None:
+    before = " ".join(f"w{i}" for i in range(40))
+    excerpt = excerpt_of(changed_words(before, before.replace("w20", "new")), 240)
+    shown = "".join(part.text for part in excerpt)
+    assert shown == "… w16 w17 w18 w19 w20 new w21 w22 w23 w24 … "
+    assert excerpt_of(changed_words(before, before), 240) == []
+    long = excerpt_of(changed_words("a", "b" * 5_000), 100)
+    assert sum(len(part.text) for part in long) <= 102

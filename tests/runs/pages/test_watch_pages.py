@@ -24,7 +24,7 @@ from debateweb.models import Role, User, Workspace
 from runs.models import Experiment, ExperimentStatus, Run, RunStatus
 from runs.queries_experiments import calls_of, pace_of
 from runs.services import experiments
-from runs.templatetags.humanwords import duration
+from runs.templatetags.humanwords import breakable, duration
 from runs.watch_views import ACTS
 from tests.debateweb.people import member, signed_in
 from tests.runs import factories
@@ -322,6 +322,11 @@ def test_runs_are_filtered_and_paged_by_position(
 )
 def test_durations_are_said_as_people_say_them(seconds: float, said: str) -> None:
     assert duration(seconds) == said
+
+
+def test_a_long_name_breaks_after_its_marks_and_stays_harmless() -> None:
+    assert breakable("a/b:c=1,d") == "a/<wbr>b:<wbr>c=1,<wbr>d<wbr>"
+    assert breakable("<b>,") == "&lt;b&gt;,<wbr>"
 
 
 @pytest.mark.django_db(transaction=True)
