@@ -31,7 +31,8 @@ from runs.importers.judged_records import (
     ItemRecord,
     JudgmentRecord,
     LabelRecord,
-    item_hash,
+    fingerprint,
+    item_json,
     judgment_json,
 )
 from runs.importers.passes import all_or_nothing
@@ -172,8 +173,8 @@ class _Judgments:
     """Whether every judgment stands once and every item is the same wherever it stands."""
 
     def __init__(self) -> None:
-        self._lines: dict[tuple[object, ...], int] = {}
-        self._items: dict[str, tuple[int, str]] = {}
+        self._lines: dict[bytes, int] = {}
+        self._items: dict[str, tuple[int, bytes]] = {}
 
     def __call__(self, line: int, record: JudgmentRecord, log: FaultLog) -> None:
         key = record.key
@@ -183,7 +184,7 @@ class _Judgments:
             message = f"{what} {place} stands on line {self._lines[key]} already"
             log.add(line, "item_id", message)
         self._lines.setdefault(key, line)
-        own = item_hash(record.item)
+        own = fingerprint(item_json(record.item))
         item_line, item_own = self._items.setdefault(record.item.item_id, (line, own))
         if own != item_own:
             message = f"{shown(record.item.item_id)} is another item than on line {item_line}"
@@ -194,14 +195,15 @@ class _Labels:
     """Whether nobody says two things of one item as if at one time."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, int] = {}
+        self._lines: dict[bytes, int] = {}
 
     def __call__(self, line: int, record: LabelRecord, log: FaultLog) -> None:
-        if record.key in self._lines:
+        key = record.key
+        if key in self._lines:
             what = f"{record.kind} of {shown(record.item_id)} by {shown(record.annotator)}"
-            message = f"{what} stands on line {self._lines[record.key]} already"
+            message = f"{what} stands on line {self._lines[key]} already"
             log.add(line, "item_id", message)
-        self._lines.setdefault(record.key, line)
+        self._lines.setdefault(key, line)
 
 
 class _Tasks:

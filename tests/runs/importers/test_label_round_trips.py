@@ -59,7 +59,7 @@ def label_records(draw: st.DrawFn, item_ids: st.SearchStrategy[str] = NAMES) -> 
     )
 
 
-def unlike(record: LabelRecord) -> str:
+def unlike(record: LabelRecord) -> bytes:
     return record.key
 
 
