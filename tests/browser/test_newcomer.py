@@ -31,6 +31,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.realdata]
 MOST_CLICKS, MOST_SECONDS = 25, 180
 QUESTIONS = 50
 MOST_TABS = 250
+SIMULATED = "simulated:accuracy=0.7,correlation=0.3,conformity=0.5,churn=0.1,seed=11"
 IS_FOCUSED = "element => element === document.activeElement"
 
 
@@ -191,13 +192,14 @@ def choose_protocol(newcomer: Newcomer) -> None:
 
 def run_experiment(newcomer: Newcomer) -> None:
     page = newcomer.page
-    newcomer.link("Experiments")
-    newcomer.arrive("Experiments")
-    newcomer.link("New experiment")
+    newcomer.link("Use it in an experiment")
     newcomer.arrive("New experiment")
     newcomer.look("set-up")
+    arm = page.get_by_role("group", name="Arm 1: du_2023")
+    expect(arm.get_by_label("Protocol")).to_have_value("du_2023")
+    newcomer.write(arm.get_by_label("Models"), SIMULATED)
     newcomer.button("Check and price it")
-    expect(page.get_by_role("heading", name="What it may cost")).to_be_visible()
+    expect(page.get_by_role("button", name="Create the experiment")).to_be_visible()
     newcomer.look("set-up-priced")
     newcomer.button("Create the experiment")
     newcomer.button("Start")
