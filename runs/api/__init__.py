@@ -2,10 +2,10 @@
 
 from ninja import Router
 
-from runs.api import experiments, models, protocols, sets
+from runs.api import experiments, imports, models, protocols
 
 router = Router()
-for part in (sets, protocols, models, experiments):
+for part in (imports, protocols, models, experiments):
     router.add_router("", part.router)
 
 __all__ = ["router"]

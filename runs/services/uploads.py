@@ -24,7 +24,13 @@ from debateweb.models import Workspace
 from runs.importers.faults import FaultLog
 from runs.importers.mapping import FieldMapping, guess_columns
 from runs.importers.records import DebateRecord, QuestionRecord
-from runs.importers.registry import MAPPED_READERS, guess_format, read_debates, read_questions
+from runs.importers.registry import (
+    MAPPED_READERS,
+    Target,
+    guess_format,
+    read_debates,
+    read_questions,
+)
 from runs.importers.rows import csv_rows, json_rows
 from runs.importers.sources import open_source
 
@@ -86,9 +92,9 @@ def upload_path(workspace: Workspace, content_hash: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def look_at(path: Path, file_name: str, format_name: str = "") -> Preview:
+def look_at(target: Target, file_name: str, format_name: str = "") -> Preview:
     """Return the guessed format, the columns and the first rows of an upload of questions."""
-    with open_source(path, file_name) as source:
+    with open_source(target, file_name) as source:
         guessed = guess_format(source.name, source.head())
         chosen = format_name or guessed
         if chosen not in MAPPED_READERS:

@@ -29,6 +29,8 @@ ROLES = [*(role.value for role in Role), "stranger"]
 #: that the thing named is not there.
 OPERATIONS: dict[str, set[str]] = {
     "list_workspaces": EVERYBODY,
+    "preview_questions": RUNNERS,
+    "preview_debates": RUNNERS,
     "list_question_sets": READERS,
     "upload_questions": RUNNERS,
     "get_question_set": READERS,
@@ -75,7 +77,7 @@ def operations() -> dict[str, tuple[str, str]]:
     for path, methods in api.get_openapi_schema()["paths"].items():
         for method, operation in methods.items():
             name = operation["operationId"].split("_api_")[-1]
-            for module in ("experiments_", "models_", "protocols_", "sets_"):
+            for module in ("experiments_", "imports_", "models_", "protocols_", "sets_"):
                 name = name.removeprefix(module)
             found[name.removeprefix("audits_").removeprefix("debateweb_")] = (method, path)
     return found
