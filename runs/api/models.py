@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from django.http import HttpRequest
@@ -18,11 +19,11 @@ from debateweb.api_access import (
     workspace_to_read,
 )
 from debateweb.errors import InputError
-from runs.providers.catalog import ModelConfig, missing, resolve
-from runs.providers.errors import ModelSpecError, UnknownModelError
+from runs.providers.catalog import ModelConfig, missing
+from runs.providers.keys import PROVIDER_KEYS, host_refusal, unlisted
 from runs.providers.models_yaml import load_models_yaml
 from runs.schemas import CheckedModelOut, ImportedModelsOut, ModelsOut
-from runs.services.models_table import import_models, table_of
+from runs.services.models_table import import_models, model_json, model_named, table_of
 
 KEY_ENDINGS = ("_API_KEY", "_TOKEN", "_KEY")
 #: Secrets of this site, which no model's key may be taken from.
@@ -35,7 +36,7 @@ router = Router(tags=["models"])
 def list_models(request: HttpRequest, workspace: In) -> dict[str, Any]:
     """List the workspace's table of models."""
     table = table_of(workspace_to_read(request, workspace))
-    return {"items": [_model_json(config) for config in table.values()]}
+    return {"items": [model_json(config) for config in table.values()]}
 
 
 @router.post(
@@ -49,7 +50,7 @@ def upload_models(request: HttpRequest, workspace: In) -> dict[str, Any]:
     """Take over a models.yaml into the table; for owners. What has not changed adds nothing."""
     place = workspace_to_own(request, workspace)
     models = load_models_yaml(body_text(request), "body", os.environ)
-    _refuse_own_secrets(models.values())
+    _refuse_foreign_keys(models.values())
     changed = import_models(workspace=place, models=models, actor=person_of(request))
     return {"models": sorted(models), "changed": changed}
 
@@ -62,36 +63,30 @@ def check_model(
 ) -> dict[str, Any]:
     """Say what a model is and what keeps a call to it from starting. No call is made."""
     place = workspace_to_read(request, workspace)
-    try:
-        config = resolve(model, table_of(place), os.environ)
-    except (UnknownModelError, ModelSpecError) as exc:
-        raise InputError(f"model: {exc}") from exc
-    return {**_model_json(config), "lacks": missing(config, os.environ)}
+    config = model_named(workspace=place, name=model, environ=os.environ)
+    return {**model_json(config), "lacks": missing(config, os.environ)}
 
 
-def _refuse_own_secrets(models: Any) -> None:
-    """A key goes to the model's address: it must not be another secret of the machine."""
+def _refuse_foreign_keys(models: Iterable[ModelConfig]) -> None:
+    """
+    Refuse entries that would bring a key of the site to an address of theirs.
+
+    Whoever writes here has no hold of the environment: any variable but a provider's own needs
+    the word of who has (docs/decisions/0013).
+    """
     faults = [
-        f"{config.name}.api_key_env: {config.api_key_env!r} names no model's key"
+        f"{config.name}.api_key_env: {what}"
         for config in models
-        if config.api_key_env
-        and (
-            not config.api_key_env.endswith(KEY_ENDINGS)
-            or config.api_key_env.startswith(OWN_VARIABLES)
-        )
+        if config.api_key_env and (what := _key_fault(config))
     ]
     if faults:
         raise InputError("\n".join(faults))
 
 
-def _model_json(config: ModelConfig) -> dict[str, Any]:
-    price = config.price
-    return {
-        "name": config.name,
-        "path": config.path,
-        "base_url": config.base_url,
-        "api_key_env": config.api_key_env,
-        "input_microusd_per_mtok": price.input_microusd_per_mtok if price else None,
-        "output_microusd_per_mtok": price.output_microusd_per_mtok if price else None,
-        "max_concurrency": config.max_concurrency,
-    }
+def _key_fault(config: ModelConfig) -> str:
+    variable = config.api_key_env
+    if not variable.endswith(KEY_ENDINGS) or variable.startswith(OWN_VARIABLES):
+        return f"{variable!r} names no model's key"
+    if variable in PROVIDER_KEYS:
+        return host_refusal(variable, config.base_url, os.environ)
+    return unlisted(variable, config.base_url, os.environ) if config.base_url else ""

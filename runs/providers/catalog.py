@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -21,6 +20,7 @@ from runs.providers import litellm_prices, recorded, simulated
 from runs.providers.base import ProviderRequest
 from runs.providers.endpoints import ENDPOINTS, LITELLM_KEYS, Endpoint
 from runs.providers.errors import ModelSpecError, UnknownModelError
+from runs.providers.keys import host_refusal, read_key
 
 PathName = Literal["openai_compatible", "litellm", "simulated", "recorded"]
 PATHS: tuple[PathName, ...] = get_args(PathName)
@@ -145,10 +145,10 @@ def missing(config: ModelConfig, environ: Mapping[str, str]) -> list[str]:
             f"model {config.name}: no price is known; give one in the model table or models.yaml"
             " (a free model says `free: true`)"
         )
-    if config.api_key_env and not api_key(config, environ):
-        lines.append(
-            f"model {config.name}: no key; set {config.api_key_env} or {config.api_key_env}_FILE"
-        )
+    if config.api_key_env:
+        refused = host_refusal(config.api_key_env, config.base_url, environ)
+        what = refused or read_key(config.api_key_env, environ)[1]
+        lines += [f"model {config.name}: {what}"] if what else []
     if config.path == "openai_compatible":
         lines += [f"model {config.name}: {what}" for what in base_url_faults(config.base_url)]
     return lines
@@ -169,17 +169,11 @@ def base_url_faults(base_url: str) -> list[str]:
 
 
 def api_key(config: ModelConfig, environ: Mapping[str, str]) -> str:
-    """Return the model's key from its variable or from the file that NAME_FILE names, or ""."""
+    """Return the model's key, or "" where there is none or it may not go to the model's address."""
     name = config.api_key_env
-    if not name:
+    if not name or host_refusal(name, config.base_url, environ):
         return ""
-    if environ.get(name):
-        return environ[name].strip()
-    file = environ.get(f"{name}_FILE", "")
-    try:
-        return Path(file).read_text(encoding="utf-8").strip() if file else ""
-    except (OSError, ValueError):
-        return ""
+    return read_key(name, environ)[0]
 
 
 def adapted(request: ProviderRequest, config: ModelConfig) -> ProviderRequest:

@@ -14,10 +14,9 @@ from debateweb.management.actions import Actions
 from debateweb.management.base import Command as DebatewebCommand
 from debateweb.models import Workspace
 from runs.protocols.yaml12 import FileFaultError
-from runs.providers.catalog import ModelConfig, missing, resolve
-from runs.providers.errors import ModelSpecError, UnknownModelError
+from runs.providers.catalog import ModelConfig, missing
 from runs.providers.models_yaml import load_models_yaml
-from runs.services.models_table import import_models, table_of
+from runs.services.models_table import import_models, model_json, model_named, table_of
 
 
 class ModelNotReadyError(NegativeAnswer):
@@ -46,7 +45,7 @@ class Command(DebatewebCommand):
             self._import(workspace, options["file"])
         elif options["action"] == "list":
             table = table_of(workspace)
-            rows = [shown(config) for config in table.values()]
+            rows = [model_json(config) for config in table.values()]
             self.emit(rows, "\n".join(_line(config) for config in table.values()) or "none yet")
         else:
             self._check(workspace, options["model"])
@@ -65,28 +64,11 @@ class Command(DebatewebCommand):
         )
 
     def _check(self, workspace: Workspace, name: str) -> None:
-        try:
-            config = resolve(name, table_of(workspace), os.environ)
-        except (UnknownModelError, ModelSpecError) as exc:
-            raise InputError(str(exc)) from exc
+        config = model_named(workspace=workspace, name=name, environ=os.environ)
         lacks = missing(config, os.environ)
-        self.emit({**shown(config), "lacks": lacks}, _line(config))
+        self.emit({**model_json(config), "lacks": lacks}, _line(config))
         if lacks:
             raise ModelNotReadyError("; ".join(lacks))
-
-
-def shown(config: ModelConfig) -> dict[str, Any]:
-    """Return what is told of a model. There is no key in it to tell."""
-    price = config.price
-    return {
-        "name": config.name,
-        "path": config.path,
-        "base_url": config.base_url,
-        "api_key_env": config.api_key_env,
-        "input_microusd_per_mtok": price.input_microusd_per_mtok if price else None,
-        "output_microusd_per_mtok": price.output_microusd_per_mtok if price else None,
-        "max_concurrency": config.max_concurrency,
-    }
 
 
 def _line(config: ModelConfig) -> str:

@@ -100,6 +100,7 @@ def test_models_are_imported_by_owners_and_shown_without_any_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("MY_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("DEBATEWEB_KEY_HOSTS", "MY_API_KEY=127.0.0.1")
     home = Workspace.objects.create(name="home")
     owner, researcher = program(home, Role.OWNER), program(home, Role.RESEARCHER)
     text = MODELS + "    api_key_env: MY_API_KEY\n"
@@ -119,6 +120,21 @@ def test_no_secret_of_the_site_can_be_sent_away_as_a_model_key(variable: str) ->
     answer = owner.post(f"{HOME}/models", MODELS + f"    api_key_env: {variable}\n")
     assert (answer.status_code, answer.json()["code"]) == (422, "bad_input")
     assert not ModelEntry.objects.exists()
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "GITHUB_TOKEN"])
+def test_an_owner_brings_no_key_to_an_address_that_the_site_does_not_allow(variable: str) -> None:
+    owner = program(Workspace.objects.create(name="home"), Role.OWNER)
+    answer = owner.post(f"{HOME}/models", MODELS + f"    api_key_env: {variable}\n")
+    assert (answer.status_code, answer.json()["where"]) == (422, "scripted.api_key_env")
+    assert f"DEBATEWEB_KEY_HOSTS={variable}=127.0.0.1" in answer.json()["message"]
+    assert not ModelEntry.objects.exists()
+
+
+def test_a_log_that_nobody_imported_is_told_so(asking: Program) -> None:
+    answer = asking.get(f"{HOME}/check-model", model="recorded:nope")
+    assert (answer.status_code, answer.json()["where"]) == (422, "model")
+    assert "there is no imported debate set 'nope'" in answer.json()["message"]
 
 
 def test_a_model_nobody_knows_is_told_so(asking: Program) -> None:

@@ -61,3 +61,8 @@ def test_an_unknown_model_and_a_faulty_file_are_one_clear_line(tmp_path: Path) -
     with pytest.raises(InputError, match=r"models\.yaml:6"):
         call_command("models", "import", written(tmp_path, "fre: true"))
     assert not ModelEntry.objects.exists()
+
+
+def test_a_log_that_nobody_imported_is_no_model() -> None:
+    with pytest.raises(InputError, match="there is no imported debate set 'nope'"):
+        call_command("models", "check", "recorded:nope")
