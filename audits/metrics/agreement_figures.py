@@ -216,6 +216,7 @@ def _figure(
         by=wanted.by,
         n_questions=len(questions),
         n_undefined=len(table.questions) - len(questions),
+        n_clusters=len(np.unique(table.cluster[wanted.used])),
         reason=NO_VARIATION if questions else wanted.empty,
         source=settings.source,
         notes=(*_notes(table), *wanted.notes),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -84,9 +85,8 @@ def _refuse_improper(row: BeliefRow) -> None:
     values = list(row.belief.values())
     proper = all(0 <= p <= 1 for p in values) and abs(sum(values) - 1) <= _SUM_TOLERANCE
     if not proper or len(values) < 2:
-        raise BadBeliefError(
-            row.session_id, f"{values} are no probabilities of two options or more"
-        )
+        problem = f"{values} are no probabilities of two options or more"
+        raise BadBeliefError(row.session_id, problem)
     if row.correct not in row.belief:
         raise BadBeliefError(row.session_id, f"no probability of the correct option {row.correct}")
 
@@ -142,7 +142,9 @@ def _ece(
     drawn = resampled_sums(summed, settings.resamples, settings.seed)
     total = columns.sum(axis=0)
     value = float(calibration.ece_of_sums(total))
-    counted = replace(base, num=value * float(total[0]), den=float(total[0]))
+    counted = replace(
+        base, num=value * float(total[0]), den=float(total[0]), n_clusters=len(summed)
+    )
     return with_replicates(counted, value, calibration.ece_of_sums(drawn), settings)
 
 
@@ -192,8 +194,7 @@ def largest_move(session_id: str, beliefs: Sequence[BeliefRow]) -> dict[str, obj
     ones; None for a single belief.
     """
     steps = [
-        (after.after, after.on_correct - before.on_correct)
-        for before, after in zip(beliefs, beliefs[1:], strict=False)
+        (after.after, after.on_correct - before.on_correct) for before, after in pairwise(beliefs)
     ]
     if not steps:
         return None

@@ -69,8 +69,9 @@ def reliability_table(r: FloatArray, y: FloatArray, bins: int = BINS) -> list[Bi
     for index in range(bins):
         own = at == index
         n, hits = int(own.sum()), float(y[own].sum())
-        means = (float(r[own].mean()), hits / n) if n else (None, None)
-        table.append(Bin(index / bins, (index + 1) / bins, n, *means, wilson(hits, n)))
+        mean_r = float(r[own].mean()) if n else None
+        mean_y = hits / n if n else None
+        table.append(Bin(index / bins, (index + 1) / bins, n, mean_r, mean_y, wilson(hits, n)))
     return table
 
 

@@ -116,9 +116,8 @@ def test_the_brier_score_stays_between_0_and_1_with_three_options() -> None:
 
 def test_the_turn_that_moved_the_belief_most_is_found() -> None:
     tables = belief_tables([*session("s", 0.5, 0.3, 0.8, 0.7), *session("t", 0.9)])
-    (move,) = tables["largest_moves"]  # type: ignore[misc]  # a table of one row
-    assert move["session_id"] == "s"
-    assert (move["after"], move["change"]) == (2, pytest.approx(0.5))
+    moves = tables["largest_moves"]
+    assert moves == [{"session_id": "s", "after": 2, "change": pytest.approx(0.5)}]
     turns = tables["beliefs_by_turn"]
     assert isinstance(turns, list)
     assert [(t["after"], t["n"]) for t in turns] == [(0, 2), (1, 1), (2, 1), (3, 1)]
