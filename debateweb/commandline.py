@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
@@ -32,7 +33,12 @@ OWNER_COMMANDS = frozenset({"migrate", "flush", "dbshell"})
 
 
 def main() -> None:
-    """Run the command that the arguments name. Exits 2 with one line if it cannot start."""
+    """
+    Run the command that the arguments name. Exits 2 with one line if it cannot start.
+
+    A reader of the output who has enough (`| head`) or a closed output is no error: silence.
+    """
+    _open_closed_outputs()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "debateweb.settings")
     name = sys.argv[1] if len(sys.argv) > 1 else "help"
     if name in OWNER_COMMANDS:
@@ -43,6 +49,26 @@ def main() -> None:
     except (DebatewebError, ImproperlyConfigured) as exc:
         sys.stderr.write(f"{name}: {exc}\n")
         raise SystemExit(2) from None
+    except BrokenPipeError:
+        pass
+    finally:
+        _write_out_what_is_left()
+
+
+def _write_out_what_is_left() -> None:
+    """Flush here: what breaks at the interpreter's exit is told there as a traceback."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # Nobody reads any more, or a full disk, which the command has told.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_closed_outputs() -> None:
+    """Give a command started with `>&-` somewhere to write; its files then get other numbers."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # Until exit.
+            setattr(sys, name, nowhere)
 
 
 def _services_for(name: str) -> contextlib.AbstractContextManager[None]:

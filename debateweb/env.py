@@ -21,10 +21,17 @@ def env_optional(name: str) -> str | None:
         raise ImproperlyConfigured(f"{name} and {name}_FILE are both set; set one")
     if file_name is None:
         return value
+    where = f"{name}_FILE={file_name!r}"
     try:
-        return Path(file_name).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ImproperlyConfigured(f"{name}_FILE={file_name!r} cannot be read: {exc}") from exc
+        content = Path(file_name).read_text(encoding="utf-8").strip()
+    except OSError as exc:
+        raise ImproperlyConfigured(f"{where} cannot be read: {exc.strerror}") from exc
+    except UnicodeDecodeError as exc:
+        raise ImproperlyConfigured(f"{where} is no text in UTF-8") from exc
+    if not content:
+        # A secret that was never written must not read as "none is wanted".
+        raise ImproperlyConfigured(f"{where} is empty")
+    return content
 
 
 def env_str(name: str, default: str) -> str:

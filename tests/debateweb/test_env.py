@@ -32,6 +32,18 @@ def test_a_file_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         env.env_optional(NAME)
 
 
+@pytest.mark.parametrize(
+    ("content", "words"), [(b" \n", "is empty"), (b"\xff\xfe", "is no text in UTF-8")]
+)
+def test_a_file_that_gives_no_value_is_said_in_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes, words: str
+) -> None:
+    (tmp_path / "secret").write_bytes(content)
+    monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME}_FILE='.*' {words}"):
+        env.env_optional(NAME)
+
+
 def test_both_ways_at_once_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(NAME, "a")
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "b"))
