@@ -28,7 +28,7 @@ from runs.importers.judged_records import (
     LabelRecord,
 )
 from runs.importers.rows import json_rows
-from runs.importers.sources import Source, open_source, text_lines
+from runs.importers.sources import Source, text_lines
 
 ANNOTATOR = "chateval"
 UNREADABLE_AS_TIE = "majority, unparsable as tie"
@@ -77,7 +77,7 @@ def _people(files: Files, log: FaultLog) -> list[int | None]:
     """Return for each item the place of the better answer, None for a tie."""
     found: list[int | None] = []
     for path in files.find(_HUMAN)[:1]:
-        with open_source(path) as source, speaking_of(log, source):
+        with files.open(path) as source, speaking_of(log, source):
             for line in text_lines(source, log):
                 word = line.text.strip()
                 if word and word not in (*_WORDS, "TIE"):

@@ -63,6 +63,7 @@ JUDGMENT_READERS: dict[str, SetReader[JudgmentRecord]] = {
     "pandalm": pandalm.read_pandalm,
     "vicuna_blog": vicuna_blog.read_vicuna_blog,
     "chateval": chateval.read_chateval,
+    "nyu": _one_file(nyu.read_nyu_judgments),
 }
 LABEL_READERS: dict[str, SetReader[LabelRecord]] = {
     "jsonl": _one_file(labels.read_jsonl),
@@ -94,7 +95,7 @@ TASK_WRITERS: dict[str, Callable[[Iterable[ItemRecord], IO[str]], int]] = {
     "langfuse": langfuse.write_traces,
 }
 #: Judgment formats whose files also hold what people said of the same items.
-PEOPLE_IN_JUDGMENT_FORMATS = ("pandalm", "chateval")
+PEOPLE_IN_JUDGMENT_FORMATS = ("pandalm", "chateval", "nyu")
 
 
 def read_judgments(
@@ -219,20 +220,25 @@ class _Tasks:
         self._lines.setdefault(record.item_id, line)
 
 
+_JUDGMENT_MARKS = (
+    ("llmbar", ('"swap = False"',)),
+    ("pandalm", ('"annotator1"',)),
+    ("pandalm", ('"idx"', '_result"')),
+    ("vicuna_blog", ('"answer1_id"', '"score"')),
+    ("chateval", ('"evaluation"', '"response"')),
+    ("nyu", ('"final_belief"', '"correct_index"')),
+)
+
+
 def guess_judgments(files: Files) -> str:
     """Return the likeliest format of judgments; a wrong guess shows as faults."""
     if files.main is None:
         return _guess_folder(files)
     head = files.main.head().decode("utf-8", "replace").lstrip()
-    if head.startswith("subset,evaluator,item,") or '"swap = False"' in head:
+    if head.startswith("subset,evaluator,item,"):
         return "llmbar"
-    if '"annotator1"' in head or ('"idx"' in head and '_result"' in head):
-        return "pandalm"
-    if '"answer1_id"' in head and '"score"' in head:
-        return "vicuna_blog"
-    if '"evaluation"' in head and '"response"' in head:
-        return "chateval"
-    return "jsonl"
+    found = (name for name, keys in _JUDGMENT_MARKS if all(key in head for key in keys))
+    return next(found, "jsonl")
 
 
 def _guess_folder(files: Files) -> str:
@@ -260,6 +266,10 @@ def guess_labels(files: Files) -> str:
         "langfuse": ('"dataType"',),
         "label_studio": ('"annotations"', '"data"'),
     }
-    own = '"item_id"' in head and '"annotator"' in head and '"kind"' in head
+    if langfuse.PAGE.match(head):
+        return "langfuse"
+    # A line of ours may hold, in its metadata, what a tool said.
+    if head.startswith("{") and all(key in head for key in ('"item_id"', '"annotator"', '"kind"')):
+        return "jsonl"
     found = (name for name, keys in marks.items() if all(key in head for key in keys))
-    return "jsonl" if own and '"annotations"' not in head else next(found, "jsonl")
+    return next(found, "jsonl")

@@ -35,7 +35,8 @@ from runs.importers.tool_labels import (
 )
 
 TOOL = "langfuse"
-_PAGE = re.compile(rb'\{\s*"(?:data|meta)"')
+#: How a page of the API begins.
+PAGE = re.compile(r'\{\s*"(?:data|meta)"\s*:')
 _DATA_TYPES = ("NUMERIC", "CATEGORICAL", "BOOLEAN", "TEXT", "CORRECTION")
 
 
@@ -63,7 +64,7 @@ def read_tasks(source: Source, log: FaultLog) -> Iterator[tuple[int, ItemRecord]
 
 
 def _rows(source: Source, log: FaultLog) -> Iterator[Row]:
-    if not _PAGE.match(source.head().lstrip()):
+    if not PAGE.match(source.head(1024).decode("utf-8", "replace").lstrip()):
         yield from json_rows(source, log)
         return
     for row in parsed_members(source, log):

@@ -19,7 +19,14 @@ from typing import Any
 from runs.engine.hashing import digest
 from runs.importers.faults import FaultLog, shown
 from runs.importers.fields import Fields
-from runs.importers.judged_records import LabelRecord
+from runs.importers.judged_records import (
+    TIE,
+    CandidateRecord,
+    ItemRecord,
+    JudgeRecord,
+    JudgmentRecord,
+    LabelRecord,
+)
 from runs.importers.judgments import signed
 from runs.importers.records import (
     AgentRecord,
@@ -34,7 +41,9 @@ from runs.importers.rows import json_rows
 from runs.importers.sources import Source
 
 DEBATERS = ("Debater A", "Debater B")
+CANDIDATES = ("answer_a", "answer_b")
 AGGREGATOR = "judge"
+HUMAN = "human judges"
 _TOLERANCE = 1e-6
 _LAST_MILLISECOND = 253_402_300_799_999  # The end of the year 9999.
 
@@ -49,24 +58,61 @@ def read_nyu(source: Source, log: FaultLog) -> Iterator[tuple[int, DebateRecord]
 
 
 def read_nyu_labels(source: Source, log: FaultLog) -> Iterator[tuple[int, LabelRecord]]:
-    """Yield the judges' final beliefs as labels of the sessions."""
+    """Yield the judges' final beliefs as labels of the items of ``read_nyu_judgments``."""
     for row in json_rows(source, log):
         fields = Fields(row.data, row.line, log)
-        session, judge = fields.identifier("id"), fields.identifier("judge")
         answers = _answers(fields)
         belief = _belief(fields, "final_belief", answers)
         label = LabelRecord(
-            session,
-            judge,
+            fields.identifier("id"),
+            fields.identifier("judge"),
             "belief",
-            belief,
+            dict(zip(CANDIDATES, belief.values(), strict=False)),
             unit="item",
-            shown_order=tuple(answers),
+            shown_order=CANDIDATES,
             at=_moment(fields),
             metadata={"setting": fields.text("setting")},
         )
         if fields.clean:
             yield row.line, label
+
+
+def read_nyu_judgments(source: Source, log: FaultLog) -> Iterator[tuple[int, JudgmentRecord]]:
+    """
+    Yield the sessions as verdicts on their two answers, with the final belief as scores.
+
+    All people are one judge, as in the publication; who it was, and which side a consultant had
+    been assigned, is in the metadata. ``group`` is the setting.
+    """
+    for row in json_rows(source, log):
+        fields = Fields(row.data, row.line, log)
+        session = _session(fields)
+        if session is not None and fields.clean:
+            yield row.line, _judgment(session, _answers(fields), fields.identifier("judge"))
+
+
+def _judgment(session: DebateRecord, answers: Sequence[str], judge: str) -> JudgmentRecord:
+    question, final = session.question, session.metadata["final_belief"]
+    by_text = dict(zip(answers, CANDIDATES, strict=True))
+    said = session.final.answer if session.final is not None else None
+    consultant = [agent for agent in session.agents if agent.role == "consultant"]
+    return JudgmentRecord(
+        item=ItemRecord(
+            item_id=session.debate_id,
+            question_id=question.id,
+            question=question.question,
+            candidates=tuple(CandidateRecord(own, text) for text, own in by_text.items()),
+            gold=by_text[question.reference[0]],
+            group=session.protocol,
+            metadata={"assigned": consultant[0].side} if consultant else {},
+        ),
+        judge=JudgeRecord(HUMAN),
+        order=CANDIDATES,
+        repeat=0,
+        verdict=TIE if said is None else by_text[said],
+        scores={by_text[text]: share for text, share in final.items()},
+        metadata={"judge": judge},
+    )
 
 
 def _moment(fields: Fields) -> str | None:

@@ -24,7 +24,7 @@ from runs.importers.judged_records import (
     LabelRecord,
 )
 from runs.importers.rows import json_rows
-from runs.importers.sources import Source, open_source
+from runs.importers.sources import Source
 
 RESPONSES = ("response1", "response2")
 ANNOTATORS = ("annotator1", "annotator2", "annotator3")
@@ -51,7 +51,7 @@ def read_pandalm(files: Files, log: FaultLog) -> Iterator[tuple[int, JudgmentRec
     if not judges:
         log.add(0, "file", f"there is no judge's file {_JUDGES} beside; people's labels are labels")
     for path in judges:
-        with open_source(path) as source, speaking_of(log, source):
+        with files.open(path) as source, speaking_of(log, source):
             yield from _verdicts(source, items, log)
 
 
@@ -82,7 +82,7 @@ def _items(files: Files, log: FaultLog) -> dict[str, ItemRecord]:
         _read_items(files.main, log, items)
     else:
         for path in files.find(_TEST_SET):
-            with open_source(path) as source, speaking_of(log, source):
+            with files.open(path) as source, speaking_of(log, source):
                 _read_items(source, log, items)
     if not items and not log.total:
         log.add(0, "file", f"there is no {_TEST_SET} beside, which holds the pairs")

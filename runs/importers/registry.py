@@ -25,7 +25,7 @@ Target = str | Path | IO[bytes] | IO[str]
 
 
 def _llmbar_swap(source: Source, log: FaultLog) -> Iterator[tuple[int, DebateRecord]]:
-    return llmbar.read_llmbar_swap(Files(source.name, source, ()), log)
+    return llmbar.read_llmbar_swap(Files(source.name, source), log)
 
 
 QUESTION_READERS: dict[str, Reader[QuestionRecord]] = {

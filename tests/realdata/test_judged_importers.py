@@ -214,9 +214,27 @@ def test_consultants_of_nyu_are_right_38_times_and_wrong_38_times(real_data: Pat
     assert len({record.question.id for record in found}) == 139
 
 
+def test_consultancies_of_nyu_are_judged_by_assigned_side(real_data: Path) -> None:
+    found = list(read_judgments(real_data / "nyu_debate/ai_sessions.jsonl"))
+    alone = [record for record in found if record.item.group == "ai_consultancy"]
+    sides = {
+        side: [r for r in alone if r.item.metadata["assigned"] == side]
+        for side in ("correct", "incorrect")
+    }
+    assert {side: (len(of_side), right(of_side)) for side, of_side in sides.items()} == {
+        "correct": (38, 28),
+        "incorrect": (38, 33),
+    }
+    assert right(record for record in found if record.item.group == "ai_debate") == 68
+
+
 def test_the_last_belief_of_a_session_is_its_final_one(real_data: Path) -> None:
     path = real_data / "nyu_debate/ai_sessions.jsonl"
     labels = {label.item_id: label.label for label in read_labels(path)}
     debates = list(read_debates(path))
     assert len(labels) == len(debates) == 163
-    assert all(labels[r.debate_id] == r.beliefs[-1].belief for r in debates)
+    for record in debates:
+        shares = sorted(record.beliefs[-1].belief.values())
+        label = labels[record.debate_id]
+        assert isinstance(label, dict)
+        assert sorted(label.values()) == shares

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,27 @@ def test_random_damage_gives_records_or_faults_but_never_a_traceback(
     for start, length, junk in cuts:
         content = content[:start] + junk + content[start + length :]
     _read_or_refused(*reader, content)
+
+
+def _an_archive() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("set/testset-v1.json", json.dumps([a_pair()]))
+        archive.writestr("set/gpt-testset-v1.json", '[{"idx": 0, "gpt_result": 1}]')
+    return stream.getvalue()
+
+
+@given(
+    cuts=st.lists(
+        st.tuples(st.integers(4, 900), st.integers(0, 8), st.binary(max_size=8)), min_size=1
+    )
+)
+def test_a_damaged_archive_is_read_or_refused(cuts: list[tuple[int, int, bytes]]) -> None:
+    content = _an_archive()
+    for start, length, junk in cuts:
+        content = content[:start] + junk + content[start + length :]
+    for fault in _faults(read_judgments, "pandalm", content):
+        assert re.fullmatch(r"f[^\n]*: [^\n]+: [^\n]+", str(fault))
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import stat
+import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runs.importers import beside
+from runs.importers.faults import ImportFaults
 from runs.importers.judged_records import JudgmentRecord, LabelRecord
 from runs.importers.judged_registry import read_judgments, read_labels
 from runs.importers.records import DebateRecord
@@ -192,6 +198,87 @@ def test_a_verdict_on_no_pair_is_refused(tmp_path: Path) -> None:
     assert set_faults(path, "pandalm") == [
         "gpt-9-testset-v1.json:1: idx: 0 is no pair of the test set"
     ]
+
+
+def zipped(folder: Path, under: str = "") -> io.BytesIO:
+    """Return an archive of a folder, as it would be uploaded."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in folder.rglob("*"):
+            archive.write(path, under + str(path.relative_to(folder)))
+    return stream
+
+
+def archive_faults(stream: io.BytesIO) -> list[str]:
+    with pytest.raises(ImportFaults) as caught:
+        list(read_judgments(stream, "pandalm", name="set.zip"))
+    return str(caught.value).split("\n")
+
+
+@pytest.mark.parametrize("under", ["", "pandalm/"])
+def test_a_set_may_be_uploaded_as_an_archive(tmp_path: Path, under: str) -> None:
+    a_pandalm(tmp_path, "1", 2, "Tie")
+    found = list(read_judgments(zipped(tmp_path, under), name="set.zip"))
+    assert found == list(read_judgments(tmp_path))
+    assert list(read_labels(zipped(tmp_path, under), name="set.zip")) == list(read_labels(tmp_path))
+
+
+def test_a_fault_in_an_archive_names_the_file_in_it(tmp_path: Path) -> None:
+    a_pandalm(tmp_path, 1)
+    put(tmp_path, "testset-v1.json", [a_pair(annotator1=3)])
+    assert archive_faults(zipped(tmp_path, "p/")) == [
+        "set.zip/p/testset-v1.json:1: annotator1: must be 0 (tie), 1 or 2, not 3"
+    ]
+
+
+@pytest.mark.parametrize("name", ["../evil.json", "/etc/evil.json", "a/../../evil.json", "a\\b"])
+def test_no_file_of_an_archive_leaves_its_folder(tmp_path: Path, name: str) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(name, "[]")
+    (fault,) = archive_faults(stream)
+    assert fault.startswith("set.zip: archive: holds ")
+    assert fault.endswith(", which is no file of a folder")
+
+
+def test_an_archive_holds_no_links() -> None:
+    stream = io.BytesIO()
+    link = zipfile.ZipInfo("testset-v1.json")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    assert archive_faults(stream) == [
+        'set.zip: archive: holds "testset-v1.json", which is no file of a folder'
+    ]
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beside, "MAX_UNPACKED_BYTES", 1024 * 1024)
+    put(tmp_path, "testset-v1.json", " " * 2 * 1024 * 1024)
+    assert archive_faults(zipped(tmp_path)) == [
+        "set.zip: archive: is larger than 1 MB when unpacked"
+    ]
+    monkeypatch.setattr(beside, "MAX_MEMBERS", 0)
+    assert archive_faults(zipped(tmp_path)) == ["set.zip: archive: holds 1 files; the most is 0"]
+
+
+def test_a_damaged_archive_is_one_clear_line(tmp_path: Path) -> None:
+    put(tmp_path, "testset-v1.json", [a_pair()])
+    content = zipped(tmp_path).getvalue()
+    (fault,) = archive_faults(io.BytesIO(content[: len(content) // 2]))
+    assert fault.startswith("set.zip: archive: cannot be unpacked: ")
+
+
+def test_what_an_archive_was_laid_out_in_is_gone_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    a_pandalm(tmp_path / "set", 1)
+    assert len(list(read_judgments(zipped(tmp_path / "set"), name="set.zip"))) == 1
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def a_vicuna(folder: Path, *scores: Any, **changes: Any) -> Path:
@@ -393,11 +480,25 @@ def test_an_undecided_judge_gave_no_answer() -> None:
     assert record.final.answer is None
 
 
+def test_a_session_is_also_a_verdict_with_its_belief_as_scores(tmp_path: Path) -> None:
+    turns = [turn for turn in a_session()["turns"] if turn["role"] != "Debater B"]
+    alone = a_session(id="s-2", debaters={"Debater A": "m"}, turns=turns, final_belief=[0.5, 0.5])
+    first, second = read_judgments(put(tmp_path, "s.jsonl", lines(a_session(), alone)))
+    assert said([first, second]) == [
+        ("human judges", "answer_a", "answer_b", "SUCCEEDED"),
+        ("human judges", "answer_a", "tie", "SUCCEEDED"),
+    ]
+    assert (first.item.gold, first.item.group) == ("answer_b", "ai_debate")
+    assert first.scores == {"answer_a": 0.2, "answer_b": 0.8}
+    assert (first.metadata, second.item.metadata) == ({"judge": "Owl"}, {"assigned": "incorrect"})
+    assert first.item.question_id == second.item.question_id
+
+
 def test_final_beliefs_are_labels_of_the_judge(tmp_path: Path) -> None:
     path = put(tmp_path, "s.jsonl", lines(a_session()))
     (label,) = read_labels(path)
     assert (label.item_id, label.annotator, label.kind) == ("s-1", "Owl", "belief")
-    assert label.label == {"Rain.": 0.2, "Snow.": 0.8}
+    assert label.label == {"answer_a": 0.2, "answer_b": 0.8}
     assert label.at == "2023-08-14T03:00:10.349+00:00"
 
 
