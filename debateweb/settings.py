@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from debateweb import env, logs
+from debateweb import env, logs, proxies
 from debateweb.errors import DebatewebError
 from debateweb.services import postgres
 from debateweb.services.datadir import open_data_dir, secret_key
@@ -62,6 +62,7 @@ ROOT_URLCONF = "debateweb.urls"
 WSGI_APPLICATION = "debateweb.wsgi.application"
 
 MIDDLEWARE = [
+    "debateweb.proxies.ProxyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -126,9 +127,16 @@ CACHES = {
 
 # The broker is a doorbell: tasks are idempotent, the sweep rings again what was lost.
 CELERY_BROKER_URL = (
-    f"redis+socket://{DATA_DIR.valkey_socket}?virtual_host=0" if _redis_url is None else _redis_url
+    env.env_optional("DEBATEWEB_BROKER_URL")
+    or _redis_url
+    or f"redis+socket://{DATA_DIR.valkey_socket}?virtual_host=0"
 )
-CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": "debateweb:", "visibility_timeout": 300}
+# RabbitMQ's driver takes every option for one of its own and refuses these.
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {"global_keyprefix": "debateweb:", "visibility_timeout": 300}
+    if CELERY_BROKER_URL.startswith("redis")
+    else {}
+)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -186,7 +194,16 @@ SESSION_COOKIE_SECURE = IS_PRODUCTION
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "debateweb.errorpages.csrf_failure"
 CSRF_COOKIE_SECURE = IS_PRODUCTION
-CSRF_TRUSTED_ORIGINS = [f"https://{host.lstrip('.')}" for host in ALLOWED_HOSTS if IS_PRODUCTION]
+# ".lab.example" among the hosts stands for the host itself and whatever is below it.
+CSRF_TRUSTED_ORIGINS = [
+    f"https://{name}"
+    for host in ALLOWED_HOSTS
+    for name in ([host[1:], f"*{host}"] if host.startswith(".") else [host])
+    if IS_PRODUCTION
+]
+TRUSTED_PROXIES = proxies.trusted_networks()
+# The middleware drops this header where anybody but a trusted proxy sent it.
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_HSTS_SECONDS = 31_536_000 if IS_PRODUCTION else 0
