@@ -121,6 +121,7 @@ def addresses(workspace: Workspace, watched: Experiment, finished: Experiment) -
     """Return each page's address. A fragment is asked for as HTMX does."""
     watch = reverse("runs:experiment", args=[workspace.name, watched.pk])
     run = finished.runs.get()
+    questions = reverse("runs:question_set", args=[workspace.name, watched.question_set_id])
     return {
         "experiments": reverse("runs:experiments", args=[workspace.name]),
         "watch, fragment": watch,
@@ -130,6 +131,10 @@ def addresses(workspace: Workspace, watched: Experiment, finished: Experiment) -
         "run list, of one arm and stop reason": f"{watch}?status=DONE&stop=round_limit&arm=debate",
         "run list, the few under way": f"{watch}?status=RUNNING",
         "run": reverse("runs:run", args=[workspace.name, run.pk]),
+        "turned answers": reverse("runs:experiment_turned", args=[workspace.name, watched.pk]),
+        "questions": reverse("runs:questions", args=[workspace.name]),
+        "questions, a late page of a set": f"{questions}?after=10000",
+        "reports": reverse("audits:reports", args=[workspace.name]),
     }
 
 
