@@ -25,8 +25,10 @@ from runs.models import Arm, Experiment, ExperimentStatus, ProtocolVersion, Run,
 PACE_RUNS = 100
 #: A run that nobody holds and nobody was asked to take for so long is nobody's.
 UNHEARD_SECONDS = 15
-#: Counts of all calls may be so old; what is under way never is.
+#: Counts of all calls may be so old where there are many; what is under way never is.
 COUNTED_FOR_SECONDS = 10
+#: So few are counted each time: it takes no longer than to ask for the count before.
+FEW_ATTEMPTS = 2_000
 
 ENDED = (ExperimentStatus.FINISHED, ExperimentStatus.CANCELLED)
 
@@ -200,9 +202,9 @@ def calls_of(experiment: Experiment, *, at_rest: str = "") -> Calls:
     """
     Return what was asked of models and how it ended. Three queries, or none.
 
-    The one count that grows with all that was done: while it moves, however many watch, it is
-    made once in ``COUNTED_FOR_SECONDS``, and anew when the experiment has come to rest, which
-    ``at_rest`` names.
+    The one count that grows with all that was done: of more than ``FEW_ATTEMPTS``, while it moves
+    and however many watch, it is made once in ``COUNTED_FOR_SECONDS``, and anew when the
+    experiment has come to rest, which ``at_rest`` names.
     """
     key = f"calls:{experiment.pk}:{experiment.status}:{at_rest}"
     counted = _remembered(key)
@@ -210,8 +212,9 @@ def calls_of(experiment: Experiment, *, at_rest: str = "") -> Calls:
         [(attempts, retries)] = _rows(_ATTEMPTS, experiment)
         outcomes = tuple(OutcomeCount(*row) for row in _rows(_OUTCOMES, experiment))
         counted = Calls(attempts, retries, in_flight(experiment), outcomes, timezone.now())
-        with suppress(RedisError):
-            cache.set(key, counted, COUNTED_FOR_SECONDS)
+        if attempts > FEW_ATTEMPTS:
+            with suppress(RedisError):
+                cache.set(key, counted, COUNTED_FOR_SECONDS)
     return counted
 
 

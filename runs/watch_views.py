@@ -57,13 +57,14 @@ def experiment(request: WorkspaceRequest, experiment_id: int) -> HttpResponse:
     """
     Show an experiment; HTMX gets what moves, and asks again only while something can.
 
-    The last answer brings the list of runs as well and takes old messages away, so that the page
-    is true as it stays.
+    The last answer brings the list of runs as well, so that the page is true as it stays. What a
+    message said has passed by then, or when it stalls.
     """
     found = _found(request, experiment_id)
     context = _moving(found)
     context["may_run"] = request.role in RUNNERS
     if request.htmx:
+        context["is_past_said"] = context["is_stalled"] or not context["moves"]
         if not context["moves"]:
             context |= {"is_last": True} | _listed(request, found, context["arms"])
         return render(request, "runs/experiment.html#moving", context)

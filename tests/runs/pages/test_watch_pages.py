@@ -160,13 +160,14 @@ def test_what_limits_calls_and_what_limits_money_have_names_of_their_own(
         budget={"microusd_total": 3_000_000},
     )
     page = client.get(url(made)).content.decode()
-    assert "of 7 at once" in page
+    assert "concurrency: 7 at once" in page
     assert "Spending cap" in page
     assert page.count("$3.00") == 2  # The cap, and what of it is left.
 
 
 def test_a_dead_worker_reads_stalled_and_says_what_to_do(client: Client, made: Experiment) -> None:
     run = factories.begin(made)[0]
+    assert 'id="said"' in fragment(client, made)  # "It has started." is no news then.
     late = timezone.now() - timedelta(minutes=1)
     Run.objects.filter(pk=run.pk).update(lease_expires_at=late, lease_owner="gone")
     part = fragment(client, made)
@@ -192,6 +193,18 @@ def test_calls_are_counted_by_status_and_kind_of_error(client: Client, made: Exp
     assert "36, of them 0 retries" in page
     stop = made.runs.values_list("stop_reason", flat=True).distinct().get()
     assert f"?arm=debate&amp;stop={stop}#runs" in page
+
+
+def test_few_calls_are_counted_each_time_and_many_once_in_a_while(
+    made: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert calls_of(made).attempts == 0
+    factories.finish(made)
+    made.refresh_from_db()
+    assert calls_of(made).attempts == 36
+    monkeypatch.setattr("runs.queries_experiments.FEW_ATTEMPTS", 35)
+    first = calls_of(made)
+    assert calls_of(made) == first  # With the very moment at which it was counted.
 
 
 def test_the_pace_says_how_long_the_rest_takes(made: Experiment) -> None:
