@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from audits.metrics.arrays import FloatArray
+from audits.metrics.arrays import FloatArray, IntArray
 from audits.metrics.figures import Figure
 from audits.metrics.intervals import t_quantile
 from audits.metrics.judgments import TIE, JudgedItem
@@ -66,7 +66,7 @@ def _is_of_two_systems(item: JudgedItem) -> bool:
 
 def _rows(
     pairs: Sequence[JudgedItem], names: Sequence[str]
-) -> tuple[FloatArray, FloatArray, FloatArray, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
     """Return (x [verdicts, systems] of +1 and -1, wins, weights, index of the pair)."""
     at = {name: index for index, name in enumerate(names)}
     x, wins, weights, owner = [], [], [], []

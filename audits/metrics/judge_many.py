@@ -11,7 +11,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from audits.metrics.arrays import FloatArray, floats
+from audits.metrics.arrays import FloatArray, IntArray, floats
 from audits.metrics.figures import Figure, PairedTest
 from audits.metrics.judgments import JudgedItem, JudgmentRow
 from audits.metrics.question_table import Cell, QuestionTable
@@ -57,10 +57,10 @@ def _cell(item: JudgedItem, value: float) -> Cell:
 
 def _winner_shares(item: JudgedItem) -> FloatArray:
     """Return how often each verdict was given, every order weighing one."""
-    shares: Counter[str] = Counter()
+    shares: dict[str, float] = {}
     for verdicts in item.verdicts.values():
         for verdict in verdicts:
-            shares[verdict] += 1 / len(verdicts)  # type: ignore[assignment]  # shares, not counts
+            shares[verdict] = shares.get(verdict, 0.0) + 1 / len(verdicts)
     return floats(list(shares.values())) / len(item.verdicts)
 
 
@@ -162,19 +162,18 @@ def _is_balanced(rows: Sequence[JudgmentRow], k: int) -> bool:
     return len(seen) == k * k and len(set(seen.values())) == 1
 
 
-def _places(rows: Sequence[JudgmentRow]) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+def _places(rows: Sequence[JudgmentRow]) -> IntArray:
     """Return at which place each candidate stood, [judgments, candidates]."""
     return np.array([[row.order.index(name) for name in row.candidates] for row in rows])
 
 
 def _chi2(
-    places: Sequence[np.ndarray[tuple[int, int], np.dtype[np.int64]]],
-    names: Sequence[np.ndarray[tuple[int], np.dtype[np.int64]]],
+    places: Sequence[IntArray],
+    names: Sequence[IntArray],
     k: int,
 ) -> float:
-    won = np.concatenate(
-        [at[np.arange(len(who)), who] for at, who in zip(places, names, strict=True)]
-    )
+    pairs = zip(places, names, strict=True)
+    won = np.concatenate([at[np.arange(len(who)), who] for at, who in pairs])
     counts = np.bincount(won, minlength=k)
     expected = len(won) / k
     return float(((counts - expected) ** 2).sum() / expected)
