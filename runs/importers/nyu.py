@@ -5,8 +5,9 @@ Debater A argues for the first of the two answers, Debater B for the second; a c
 for one of them. Speeches between two turns of the judge are one round. A speech made in sequence
 has read all before it, a simultaneous one nothing of its own round: reads are ``assumed``.
 
-The same question was debated several times with its answers in either place, so that the choices
-of a question stand in the order of a hash; what an agent argued for is its answer. Beliefs are
+Every session is a question of its own, and the story its family: some questions were debated
+several times. Their answers stood in either place, so that the choices stand in the order of a
+hash; what an agent argued for is its answer. Beliefs are
 shares by the text of the answer, as the judge gave them, with their rounding noise.
 """
 
@@ -99,7 +100,7 @@ def _judgment(session: DebateRecord, answers: Sequence[str], judge: str) -> Judg
     return JudgmentRecord(
         item=ItemRecord(
             item_id=session.debate_id,
-            question_id=question.id,
+            question_id=question.family or session.debate_id,
             question=question.question,
             candidates=tuple(CandidateRecord(own, text) for text, own in by_text.items()),
             gold=by_text[question.reference[0]],
@@ -194,12 +195,12 @@ def _question(fields: Fields, answers: Sequence[str], correct: int) -> QuestionR
     text, story = fields.text("question").strip(), fields.identifier("story_id")
     choices = tuple(sorted(answers, key=digest))
     return QuestionRecord(
-        id=f"nyu-{digest([story, text, *choices])[:12]}",
+        id=fields.identifier("id"),  # A session is one trial, as in the publication.
         question=text,
         reference=(answers[correct],),
         answer_type="choice",
         choices=choices,
-        family=story,  # Questions on one story are not independent of each other.
+        family=story,  # Sessions on one story are not independent of each other.
     )
 
 

@@ -211,7 +211,7 @@ def test_consultants_of_nyu_are_right_38_times_and_wrong_38_times(real_data: Pat
     assert sides["ai_consultancy", ("correct",)] == 27 + 11
     assert sides["ai_consultancy", ("incorrect",)] == 20 + 18
     assert sum(count for (protocol, _), count in sides.items() if protocol == "ai_debate") == 87
-    assert len({record.question.id for record in found}) == 139
+    assert len({record.question.question for record in found}) == 139
 
 
 def test_consultancies_of_nyu_are_judged_by_assigned_side(real_data: Path) -> None:

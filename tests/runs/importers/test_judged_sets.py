@@ -491,7 +491,7 @@ def test_a_session_is_also_a_verdict_with_its_belief_as_scores(tmp_path: Path) -
     assert (first.item.gold, first.item.group) == ("answer_b", "ai_debate")
     assert first.scores == {"answer_a": 0.2, "answer_b": 0.8}
     assert (first.metadata, second.item.metadata) == ({"judge": "Owl"}, {"assigned": "incorrect"})
-    assert first.item.question_id == second.item.question_id
+    assert first.item.question_id == second.item.question_id == "17"  # The story.
 
 
 def test_final_beliefs_are_labels_of_the_judge(tmp_path: Path) -> None:
