@@ -17,22 +17,27 @@ from debateweb.paging import page_of
 from debateweb.workspace_views import confirm
 from runs.models import Debate, DebateSet, Question, QuestionSet
 from runs.queries_questions import (
+    FIELD_CHARACTERS,
     FILTERS,
+    MOST_CHARACTERS,
     MOST_CHOICES,
     debate_sets_in,
+    debates_in,
     described,
     experiments_with,
     facets,
+    logged,
     question_sets_in,
     questions_after,
+    shortened,
 )
 from runs.services.archiving import archive_set
 
 SETS_A_PAGE = 25
 QUESTIONS_A_PAGE = 50
 EXPERIMENTS_NAMED = 20
-#: Characters of a text that are shown at once; the rest is one click away.
-MOST_CHARACTERS = 20_000
+#: Characters of the question above a debate.
+QUESTION_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True)
@@ -42,14 +47,6 @@ class Choice:
     value: str
     count: int
     is_chosen: bool
-
-
-@dataclass(frozen=True)
-class Shortened:
-    """A text of a file as far as it is shown; ``left`` characters are not."""
-
-    text: str
-    left: int
 
 
 @require_role(*READERS)
@@ -109,12 +106,18 @@ def question(request: WorkspaceRequest, set_id: int, question_id: int) -> HttpRe
         raise Http404
     near = Question.objects.filter(question_set=found)
     shows_all = "all" in request.GET
+    most, field = (None, None) if shows_all else (MOST_CHARACTERS, FIELD_CHARACTERS)
     context = {
         "set": found,
         "question": row,
-        "text": _shortened(row.text, shows_all),
-        "evidence": [(item, _shortened(item["text"], shows_all)) for item in row.evidence],
-        "metadata": _shortened(_pretty(row.metadata), shows_all) if row.metadata else None,
+        "text": shortened(row.text, most),
+        "choices": [shortened(choice, field) for choice in row.choices],
+        "reference": [shortened(reference, field) for reference in row.reference],
+        "evidence": [
+            (item, shortened(item["text"], most), f"Evidence {number}")
+            for number, item in enumerate(row.evidence, start=1)
+        ],
+        "metadata": shortened(_pretty(row.metadata), most) if row.metadata else None,
         "previous": near.filter(position=row.position - 1).first() if row.position else None,
         "next": near.filter(position=row.position + 1).first(),
     }
@@ -126,8 +129,8 @@ def question(request: WorkspaceRequest, set_id: int, question_id: int) -> HttpRe
 def debate_set(request: WorkspaceRequest, set_id: int) -> HttpResponse:
     """Show a set of debates that ran elsewhere."""
     found = _debate_set(request, set_id)
-    rows = Debate.objects.filter(debate_set=found).select_related("question").defer("body")
-    context = {"set": found, "page": page_of(request, rows), "may_import": request.role in RUNNERS}
+    page = page_of(request, debates_in(found))
+    context = {"set": found, "page": page, "may_import": request.role in RUNNERS}
     return render(request, "runs/debate_set.html", context)
 
 
@@ -140,11 +143,12 @@ def debate(request: WorkspaceRequest, set_id: int, debate_id: int) -> HttpRespon
     if row is None:
         raise Http404
     shows_all = "all" in request.GET
-    rounds = [
-        [(turn, _shortened(turn.get("text") or "", shows_all)) for turn in turns]
-        for turns in row.body.get("rounds", [])
-    ]
-    context = {"set": found, "debate": row, "rounds": rounds}
+    context = {
+        "set": found,
+        "debate": row,
+        "question": shortened(row.question.text, None if shows_all else QUESTION_CHARACTERS),
+        "log": logged(row, shows_all=shows_all),
+    }
     return render(request, "runs/debate.html", context)
 
 
@@ -202,12 +206,6 @@ def _choices(counted: dict[str, int], chosen: str | None) -> list[Choice]:
     if chosen and all(value != chosen for value, _ in kept):
         kept.append((chosen, counted.get(chosen, 0)))
     return [Choice(value, count, value == chosen) for value, count in kept]
-
-
-def _shortened(text: str, shows_all: bool) -> Shortened:
-    if shows_all or len(text) <= MOST_CHARACTERS:
-        return Shortened(text, 0)
-    return Shortened(text[:MOST_CHARACTERS], len(text) - MOST_CHARACTERS)
 
 
 def _pretty(value: object) -> str:

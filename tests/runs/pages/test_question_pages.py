@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,14 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from debateweb.models import AuditEvent, Role, Workspace
-from runs.importers.records import AgentRecord, DebateRecord, TurnRecord
+from runs.importers.records import (
+    AgentRecord,
+    BeliefRecord,
+    ClaimRecord,
+    DebateRecord,
+    FinalRecord,
+    TurnRecord,
+)
 from runs.models import DebateSet, Question, QuestionSet
 from runs.services import uploads
 from runs.services.imports import import_debates, import_questions
@@ -171,7 +179,7 @@ def test_pages_of_a_set_follow_each_other_and_filters_hold(client: Client, home:
     query: str | None = "?type=number"
     while query:
         page = client.get(url + query).content.decode()
-        seen += re.findall(r'class="wrap-safe">(q\d+)</a>', page)
+        seen += re.findall(r'class="run-id">(q\d+)</a>', page)
         following = re.search(r'rel="next" href="(\?[^"]*)"', page)
         query = following[1].replace("&amp;", "&") if following else None
     assert seen == [f"q{i}" for i in range(1, 121)]
@@ -242,3 +250,57 @@ def test_published_files_are_recognised_and_imported_as_they_are(
     made = client.post(url, {"name": "published"})
     assert made.status_code == 302
     assert client.get(made["location"]).status_code == 200
+
+
+def test_long_choices_and_references_are_cut_with_the_way_to_all_of_them(
+    client: Client, home: Workspace
+) -> None:
+    record = replace(factories.questions(1)[0], reference=("9" * 5_000,), answer_type="open")
+    import_questions(workspace=home, name="long", format_name="jsonl", records=[record])
+    row = Question.objects.get()
+    url = f"/w/home/questions/{row.question_set_id}/{row.pk}"
+    shown = client.get(url).content.decode()
+    assert "9" * 1_001 not in shown and "4\u202f000 more characters" in shown.replace(
+        "\xa0", "\u202f"
+    )
+    assert "9" * 5_000 in client.get(f"{url}?all=1").content.decode()
+
+
+def test_a_debate_shows_claims_beliefs_and_final_answer_of_its_log(
+    client: Client, home: Workspace
+) -> None:
+    turn = TurnRecord("a", "2", "It is 2.", claims=(ClaimRecord("c1", "Two is even"),))
+    record = DebateRecord(
+        "d",
+        factories.questions(1)[0],
+        "p",
+        agents=(AgentRecord("a", "model-m"),),
+        rounds=((turn,), (replace(turn, status="TIMEOUT", answer=None, text=None),)),
+        beliefs=(BeliefRecord("judge-j", 1, {"2": 0.75, "3": 0.25}),),
+        final=FinalRecord("2", "plurality"),
+    )
+    import_debates(workspace=home, name="log", format_name="jsonl", records=[record])
+    found = DebateSet.objects.get(name="log")
+    html = client.get(f"/w/home/questions/debates/{found.pk}/{found.debates.get().pk}")
+    shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.content.decode()))
+    for text in ("Two is even", "model-m", "judge-j", "75.0 %", "plurality", "TIMEOUT"):
+        assert text.lower() in shown.lower(), text
+    assert "The log keeps no text." in shown
+
+
+def test_the_page_of_a_debate_stays_bounded_however_much_its_turns_say(
+    client: Client, home: Workspace
+) -> None:
+    turns = (TurnRecord("a", "2", "word " * 20_000),)
+    record = DebateRecord(
+        "d",
+        factories.questions(1)[0],
+        "p",
+        agents=(AgentRecord("a", "m"),),
+        rounds=(turns,) * 60,
+    )
+    import_debates(workspace=home, name="log", format_name="jsonl", records=[record])
+    found = DebateSet.objects.get(name="log")
+    url = f"/w/home/questions/debates/{found.pk}/{found.debates.get().pk}"
+    assert len(client.get(url).content) < 500_000
+    assert len(client.get(f"{url}?all=1").content) > 60 * 100_000
