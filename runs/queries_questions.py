@@ -154,7 +154,9 @@ def questions_after(
         position__gt=after, **{FILTERS[name]: value for name, value in chosen.items()}
     )
     listed = rows.annotate(text_start=Left("text", LISTED_CHARACTERS)).order_by("position")
-    found: list[Question] = list(listed.defer("text", "evidence", "metadata", "choices")[: size + 1])
+    found: list[Question] = list(
+        listed.defer("text", "evidence", "metadata", "choices")[: size + 1]
+    )
     return found[:size], len(found) > size
 
 
