@@ -25,10 +25,8 @@ from runs.models import Arm, Experiment, ExperimentStatus, ProtocolVersion, Run,
 PACE_RUNS = 100
 #: A run that nobody holds and nobody was asked to take for so long is nobody's.
 UNHEARD_SECONDS = 15
-#: Counts of all calls may be so old where there are many; what is under way never is.
+#: Counts of all calls may be so old; what is under way never is.
 COUNTED_FOR_SECONDS = 10
-#: So few are counted each time: it takes no longer than to ask for the count before.
-FEW_ATTEMPTS = 2_000
 
 ENDED = (ExperimentStatus.FINISHED, ExperimentStatus.CANCELLED)
 
@@ -198,23 +196,21 @@ def in_flight(experiment: Experiment) -> int:
     return int(calls)
 
 
-def calls_of(experiment: Experiment, *, at_rest: str = "") -> Calls:
+def calls_of(experiment: Experiment, *, state: str = "") -> Calls:
     """
     Return what was asked of models and how it ended. Three queries, or none.
 
-    The one count that grows with all that was done: of more than ``FEW_ATTEMPTS``, while it moves
-    and however many watch, it is made once in ``COUNTED_FOR_SECONDS``, and anew when the
-    experiment has come to rest, which ``at_rest`` names.
+    The one count that grows with all that was done: however many watch, it is made once in
+    ``COUNTED_FOR_SECONDS``, and anew when the experiment has moved to another ``state``.
     """
-    key = f"calls:{experiment.pk}:{experiment.status}:{at_rest}"
+    key = f"calls:{experiment.pk}:{experiment.status}:{state}"
     counted = _remembered(key)
     if counted is None:
         [(attempts, retries)] = _rows(_ATTEMPTS, experiment)
         outcomes = tuple(OutcomeCount(*row) for row in _rows(_OUTCOMES, experiment))
         counted = Calls(attempts, retries, in_flight(experiment), outcomes, timezone.now())
-        if attempts > FEW_ATTEMPTS:
-            with suppress(RedisError):
-                cache.set(key, counted, COUNTED_FOR_SECONDS)
+        with suppress(RedisError):
+            cache.set(key, counted, COUNTED_FOR_SECONDS)
     return counted
 
 

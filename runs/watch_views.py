@@ -36,6 +36,8 @@ from runs.queries_experiments import (
 from runs.services import experiments
 
 RUNS_A_PAGE = 50
+#: Calls of so few runs are counted whenever one of them begins or ends; of more, now and then.
+FEW_RUNS = 500
 PARAMETER = "after"
 
 ACTS: dict[str, tuple[Callable[..., None], ExperimentStatus, str]] = {
@@ -151,7 +153,7 @@ def _moving(found: Experiment) -> dict[str, Any]:
         "experiment": found,
         "arms": arms,
         "rounds": rounds,
-        "calls": calls_of(found, at_rest="" if moves else f"{done}-{running}"),
+        "calls": calls_of(found, state="" if moves and done > FEW_RUNS else f"{done}-{running}"),
         "in_flight": in_flight(found),
         "pace": pace_of(found, left=running + pending) if is_running and not is_stalled else None,
         "done": done,

@@ -28,6 +28,7 @@ from runs.templatetags.humanwords import breakable, duration
 from runs.watch_views import ACTS
 from tests.debateweb.people import member, signed_in
 from tests.runs import factories
+from tests.runs.scripted import ScriptedGateway
 
 pytestmark = pytest.mark.django_db
 POLLS = "hx-trigger"
@@ -195,16 +196,21 @@ def test_calls_are_counted_by_status_and_kind_of_error(client: Client, made: Exp
     assert f"?arm=debate&amp;stop={stop}#runs" in page
 
 
-def test_few_calls_are_counted_each_time_and_many_once_in_a_while(
-    made: Experiment, monkeypatch: pytest.MonkeyPatch
+def test_calls_of_few_runs_are_counted_when_one_ends_and_of_many_now_and_then(
+    client: Client, made: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert calls_of(made).attempts == 0
-    factories.finish(made)
-    made.refresh_from_db()
-    assert calls_of(made).attempts == 36
-    monkeypatch.setattr("runs.queries_experiments.FEW_ATTEMPTS", 35)
-    first = calls_of(made)
-    assert calls_of(made) == first  # With the very moment at which it was counted.
+    monkeypatch.setattr("runs.queries_experiments.COUNTED_FOR_SECONDS", 600)
+    first, *others = factories.begin(made)
+    assert "0, of them 0 retries" in fragment(client, made)
+    monkeypatch.setattr("runs.watch_views._has_worker", lambda: True)
+    for _ in range(3):
+        first = factories.execute(first, ScriptedGateway())
+    assert "9, of them 0 retries" in fragment(client, made)
+    monkeypatch.setattr("runs.watch_views.FEW_RUNS", 0)
+    assert "9, of them 0 retries" in fragment(client, made)
+    for _ in range(3):
+        others[0] = factories.execute(others[0], ScriptedGateway())
+    assert "9, of them 0 retries" in fragment(client, made)  # As it was counted before.
 
 
 def test_the_pace_says_how_long_the_rest_takes(made: Experiment) -> None:
