@@ -9,7 +9,7 @@ from audits.metrics.figures import Figure
 from audits.metrics.judge_accuracy import accuracy_ratios, combined_verdict
 from audits.metrics.judge_length import length_figures
 from audits.metrics.judge_many import many_figures, order_matrix
-from audits.metrics.judge_orders import order_ratios, preference_fairness, reply_ratios
+from audits.metrics.judge_orders import order_ratios, reply_ratios, with_preference_test
 from audits.metrics.judge_people import gold_agreement_figures, judge_people_figures
 from audits.metrics.judge_preferences import score_totals, self_preference
 from audits.metrics.judgments import (
@@ -42,11 +42,14 @@ def judge_figures(
     items = judged_items(rows)
     table = QuestionTable(families_of(items))
     strengths = bradley_terry_figures(items, table, settings)
-    ratios = [*order_ratios(items, table), *reply_ratios(items, table)]
+    # One call for all rates: they share one set of resamples.
+    ratios = [
+        *accuracy_ratios(items, table),
+        *order_ratios(items, table),
+        *reply_ratios(items, table),
+    ]
     return [
-        *table.figures(list(accuracy_ratios(items, table)), settings),
-        *table.figures(ratios, settings),
-        *preference_fairness(items, table, settings),
+        *with_preference_test(table.figures(ratios, settings), items, table, settings),
         *length_figures(items, table, settings, labels),
         self_preference(items, table, settings),
         *score_totals(items, settings),

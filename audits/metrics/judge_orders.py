@@ -91,6 +91,8 @@ def order_ratios(items: Sequence[JudgedItem], table: QuestionTable) -> Iterator[
     yield table.ratio("hard_flip_rate", decisive, "no pair was decided in both orders")
     everything = list(_consistent_of_all(items))
     yield table.ratio("position_consistency_all", everything, "no pair was shown in both orders")
+    leans = [(s.question_id, s.recency - s.primacy, 1.0) for s in shares]
+    yield table.ratio("preference_fairness", leans, NO_PAIRS, signed=True)
     yield table.ratio("excess_flip", excess_flip_cells(items), NO_REPEATS, signed=True)
     yield table.ratio("repetition_stability", _stability(items), "no order was judged twice")
 
@@ -137,29 +139,33 @@ def _stability(items: Iterable[JudgedItem]) -> list[Cell]:
     ]
 
 
-def preference_fairness(
-    items: Sequence[JudgedItem], table: QuestionTable, settings: Settings
+def with_preference_test(
+    figures: Sequence[Figure],
+    items: Sequence[JudgedItem],
+    table: QuestionTable,
+    settings: Settings,
 ) -> list[Figure]:
-    """Return (R-P)/valid with its test: positive is recency, negative primacy.
+    """Return the figures with the test of recency against primacy beside preference_fairness.
 
-    Binomial on R against P where each question gives one pair; a sign-flip test by question, or
-    family, elsewhere.
+    Binomial where each question gives one pair; a sign-flip test by question, or family, else.
     """
     shares = pair_shares(items)
-    cells = [(s.question_id, s.recency - s.primacy, 1.0) for s in shares]
-    ratio = table.ratio("preference_fairness", cells, NO_PAIRS, signed=True)
-    figures = table.figures([ratio], settings)
-    if not shares:
-        return figures
-    leans = np.array([lean for _, lean, _ in cells])
+    test = _preference_test(shares, table, settings) if shares else None
+    return [
+        replace(figure, paired=test) if figure.metric == "preference_fairness" else figure
+        for figure in figures
+    ]
+
+
+def _preference_test(
+    shares: Sequence[PairShares], table: QuestionTable, settings: Settings
+) -> PairedTest:
+    leans = np.array([s.recency - s.primacy for s in shares])
     clusters = table.cluster_of(s.question_id for s in shares)
     whole = bool(np.isin(leans, (-1, 0, 1)).all())
-    alone = len(np.unique(clusters)) == len(clusters)
-    if whole and alone:
-        test = _binomial(leans)
-    else:
-        test = PairedTest(sign_flip(leans, settings.seed, clusters), "sign_flip", None)
-    return [replace(figure, paired=test) for figure in figures]
+    if whole and len(np.unique(clusters)) == len(clusters):
+        return _binomial(leans)
+    return PairedTest(sign_flip(leans, settings.seed, clusters), "sign_flip", None)
 
 
 def _binomial(leans: FloatArray) -> PairedTest:

@@ -55,13 +55,11 @@ def gold_agreement_figures(items: Sequence[JudgedItem], settings: Settings) -> l
         for i in items
         if i.facts.gold is not None
     ]
-    figures: list[Figure] = []
+    pairs = _Pairs()
     for order in ORDERS if gold else ():
         table, judge = _with_judge(gold, verdicts_by_item(items, order))
-        by = {"pair": f"{JUDGE}|{GOLD}", "order": order}
-        pairs = [(by, judge, table.column(GOLD))]
-        figures += _pair_figures(table, pairs, settings)
-    return figures
+        pairs.add(table, judge, table.column(GOLD), {"pair": f"{JUDGE}|{GOLD}", "order": order})
+    return pairs.figures(settings)
 
 
 def judge_people_figures(
@@ -80,23 +78,20 @@ def judge_people_figures(
     between people is no ceiling for a judge against their majority; the others are.
     """
     settings = replace(settings or Settings(), source="human")
-    figures: list[Figure] = []
+    pairs = _Pairs()
+    alt_tests: list[Figure] = []
     for order in ORDERS if labels else ():
         table, judge = _with_judge(labels, verdicts_by_item(items, order), categories)
         columns = {MAJORITY: majority_labels(table)} | {
             name: table.column(name) for name in table.annotators
         }
-        pairs = [
-            ({"pair": f"{JUDGE}|{name}", "order": order}, judge, column)
-            for name, column in columns.items()
-        ]
-        figures += _pair_figures(table, pairs, settings)
-        shares = list(_against_others(table, leave_one_out(table, judge), order))
-        figures += table.questions.figures(shares, settings)
+        for name, column in columns.items():
+            pairs.add(table, judge, column, {"pair": f"{JUDGE}|{name}", "order": order})
+        pairs.ratios += _against_others(table, leave_one_out(table, judge), order)
         left_out = leave_one_out(table, judge, _values(table, labels[0].kind))
         found = alt_test_figure(table, left_out, settings, epsilon=epsilon)
-        figures.append(replace(found, by={**found.by, "order": order}))
-    return figures
+        alt_tests.append(replace(found, by={**found.by, "order": order}))
+    return [*pairs.figures(settings), *alt_tests]
 
 
 def _with_judge(
@@ -114,20 +109,30 @@ def _with_judge(
     return table, np.array(codes, dtype=np.int64)
 
 
-def _pair_figures(
-    table: LabelTable,
-    pairs: Sequence[tuple[dict[str, str], IntArray, IntArray]],
-    settings: Settings,
-) -> list[Figure]:
-    ratios: list[Ratio] = []
-    coefficients: list[Coefficient] = []
-    for by, a, b in pairs:
-        ratios.append(agreement_ratio(table, a, b, by))
-        coefficients += pair_coefficients(a, b, table.weights, len(table.categories), by)
-    return [
-        *table.questions.figures(ratios, settings),
-        *coefficient_figures(table, coefficients, settings),
-    ]
+class _Pairs:
+    """What is to be said of several pairs of columns, so that all share one set of resamples.
+
+    The tables that are added have the same items and differ in their categories alone.
+    """
+
+    def __init__(self) -> None:
+        self.ratios: list[Ratio] = []
+        self._coefficients: list[Coefficient] = []
+        self._table: LabelTable | None = None
+
+    def add(self, table: LabelTable, a: IntArray, b: IntArray, by: dict[str, str]) -> None:
+        self._table = table
+        self.ratios.append(agreement_ratio(table, a, b, by))
+        k = len(table.categories)
+        self._coefficients += pair_coefficients(a, b, table.weights, k, by)
+
+    def figures(self, settings: Settings) -> list[Figure]:
+        if self._table is None:
+            return []
+        return [
+            *self._table.questions.figures(self.ratios, settings),
+            *coefficient_figures(self._table, self._coefficients, settings),
+        ]
 
 
 def _values(table: LabelTable, kind: str) -> FloatArray | None:

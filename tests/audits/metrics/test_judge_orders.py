@@ -9,7 +9,7 @@ from hypothesis import strategies as hs
 from scipy.stats import binomtest
 
 from audits.metrics import Figure, Settings
-from audits.metrics.judge_orders import order_ratios, preference_fairness, reply_ratios
+from audits.metrics.judge_orders import order_ratios, reply_ratios, with_preference_test
 from audits.metrics.judgments import JudgmentRow
 from runs.engine.draws import Draws
 from tests.audits.metrics.builders import find
@@ -22,7 +22,7 @@ G16 = {"AB": 40, "BA": 30, "CC": 5, "AA": 12, "AC": 3, "CA": 2, "BB": 4, "BC": 1
 def figures_of(rows: list[JudgmentRow]) -> list[Figure]:
     items, table = arranged(rows)
     ratios = [*order_ratios(items, table), *reply_ratios(items, table)]
-    return [*table.figures(ratios, QUICK), *preference_fairness(items, table, QUICK)]
+    return with_preference_test(table.figures(ratios, QUICK), items, table, QUICK)
 
 
 def value(figures: list[Figure], metric: str) -> float | None:
