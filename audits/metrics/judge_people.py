@@ -16,7 +16,7 @@ from audits.metrics.alt_test import EXPERT_EPSILON, LeftOut, alt_test_figure, le
 from audits.metrics.arrays import FloatArray, IntArray
 from audits.metrics.figures import Figure
 from audits.metrics.judge_accuracy import ORDERS, combined_verdict
-from audits.metrics.judgments import JudgedItem, modal_verdict
+from audits.metrics.judgments import JudgedItem
 from audits.metrics.labels import (
     MISSING,
     SCALE_KINDS,
@@ -33,8 +33,9 @@ JUDGE, GOLD, MAJORITY, OTHERS = "judge", "gold", "majority", "others"
 def verdicts_by_item(items: Sequence[JudgedItem], order: str) -> dict[str, str]:
     """Return each item's verdict under ``given`` or ``swapped``, or the one all orders agree on.
 
-    Within an order the most frequent verdict speaks. Under ``all`` an item whose orders disagree
-    has the verdict ``conflict``, which agrees with nobody; one with a failed order has none.
+    Of the repeats of an order the first verdict counts: a person, too, is asked once. Under
+    ``all`` an item whose orders disagree has the verdict ``conflict``, which agrees with nobody;
+    one with a failed order has none.
     """
     found: dict[str, str] = {}
     for item in items:
@@ -42,7 +43,7 @@ def verdicts_by_item(items: Sequence[JudgedItem], order: str) -> dict[str, str]:
             verdict = combined_verdict(item)
         else:
             said = item.verdicts.get(item.given if order == "given" else item.swapped)
-            verdict = modal_verdict(said) if said else None
+            verdict = said[0] if said else None
         if verdict is not None:
             found[item.facts.item_id] = verdict
     return found

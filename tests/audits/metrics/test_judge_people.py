@@ -50,6 +50,14 @@ def test_kappa_against_gold_by_order_with_a_conflict_agreeing_with_nobody() -> N
     assert value(figures, "cohen_kappa", "judge|gold") == pytest.approx((0.9 - 0.54) / 0.46)
 
 
+def test_of_the_repeats_of_an_order_the_first_verdict_meets_the_labels() -> None:
+    rows = [row("x", ("a", "b"), verdict, repeat=i, gold="a") for i, verdict in enumerate("abb")]
+    rows.append(row("y", ("a", "b"), None, repeat=0, gold="b"))
+    rows.append(row("y", ("a", "b"), "b", repeat=1, gold="b"))
+    figures = gold_agreement_figures(judged_items(rows), QUICK)
+    assert value(figures, "percent_agreement", "judge|gold") == 1
+
+
 def test_against_people_the_majority_leaves_ties_out_and_failed_verdicts_too() -> None:
     items = given_only(["a", "a", "b", None, "b"])
     figures = judge_people_figures(items, people(p="aabba", q="abbba", r="ab*bb"), settings=QUICK)
