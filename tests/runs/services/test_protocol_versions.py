@@ -81,7 +81,7 @@ def test_a_shipped_protocol_runs_beside_questions_of_its_name(
         workspace=home, name="du_2023", format_name="jsonl", records=factories.questions()
     )
     models = {"default": factories.SIMULATED}
-    arms = [
+    arms: list[dict[str, object]] = [
         {"name": "as-it-is", "protocol": "du_2023", "models": models},
         {"name": "five", "protocol": "du_2023", "agents": 5, "models": models},
     ]
