@@ -10,7 +10,7 @@ import numpy as np
 from audits.metrics.arrays import BoolArray, FloatArray, floats
 from audits.metrics.panel import Outcomes, Panel, attempted
 from audits.metrics.ratio import Ratio
-from audits.metrics.records import PLURALITY
+from audits.metrics.records import AS_LOGGED, PLURALITY
 from audits.metrics.revision import (
     changes_of_correctness,
     is_half,
@@ -27,6 +27,7 @@ NO_RUNS = "no runs"
 NO_AGGREGATE = "no run has an outcome of this aggregator"
 NOT_RECORDED = "not recorded"
 NO_REVISION = "no revision round was opened"
+LOG_KEEPS_NOTHING = "an imported log is scored reply by reply: no earlier state stands"
 
 _NEVER_RAN = "the aggregator gave no outcome at round 0"
 
@@ -121,15 +122,24 @@ def revision_coverage(panel: Panel) -> Iterator[Ratio]:
     for metric, mask in (
         ("revision_attempted", tried),
         ("revision_admitted", admitted),
-        ("retained", tried & ~admitted),
     ):
         yield Ratio(metric, _count(mask), den, empty, needs_check=False)
+    kept, lets_stand = tried & ~admitted, floats(~_as_logged(panel))
+    nothing_stands = LOG_KEEPS_NOTHING if len(lets_stand) and not lets_stand.any() else empty
+    yield Ratio(
+        "retained", _count(kept) * lets_stand, den * lets_stand, nothing_stands, needs_check=False
+    )
     yield Ratio(
         "answer_changed", _count(changed), _count(admitted), "no admitted revision",
         needs_check=False,
     )  # fmt: skip
     inactive = panel.configured & ~panel.has_state[:, 0]
     yield Ratio("inactive", _count(inactive), panel.agents, NO_AGENTS, needs_check=False)
+
+
+def _as_logged(panel: Panel) -> BoolArray:
+    """Return [runs]: scored reply by reply, so that no earlier state could stand."""
+    return np.array([run.stop_reason == AS_LOGGED for run in panel.runs], dtype=np.bool_)
 
 
 def revision_chances(panel: Panel) -> BoolArray:

@@ -25,6 +25,8 @@ STATUSES: Final = (
 NOT_ATTEMPTED: Final = frozenset({"SKIPPED_BUDGET", "INACTIVE", "NOT_SCHEDULED"})
 
 PLURALITY: Final = "plurality"
+#: Why a run ended that was scored as its log has it, each reply by itself.
+AS_LOGGED: Final = "as_logged"
 
 
 @dataclass(frozen=True, slots=True)

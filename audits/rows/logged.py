@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from audits.metrics.records import PLURALITY, OutcomeRow, RunRow, StateRow, Usage
+from audits.metrics.records import AS_LOGGED, PLURALITY, OutcomeRow, RunRow, StateRow, Usage
 from audits.rows.scoring import Scorer
 from runs.engine.normalise import normalise
 from runs.engine.parsing import cut_status, parse_reply
@@ -23,7 +23,6 @@ from runs.protocols.spec import Normaliser, Protocol
 
 #: The aggregate that a log says it ended with, whatever made it.
 LOGGED = "logged"
-STOP_REASON = "as_logged"
 #: What an agent's model is called, alone or before a colon, where nothing was asked of a model.
 SIMULATED = "simulated"
 
@@ -59,7 +58,7 @@ def logged_run(
         rounds_opened=len(rounds),
         states=tuple(_states(scorer, agents, rounds, answers)),
         outcomes=tuple(_outcomes(scorer, agents, answers, body.get("final"), question)),
-        stop_reason=STOP_REASON,
+        stop_reason=AS_LOGGED,
         usage=_usage(body.get("usage") or {}),
     )
 

@@ -7,7 +7,7 @@ from audits.metrics.errors import (
     DifferentStartError,
     QuestionSetsDifferError,
 )
-from audits.metrics.records import RunRow, Usage
+from audits.metrics.records import AS_LOGGED, RunRow, Usage
 from tests.audits.metrics.builders import find, outcome, run, state, trajectories, trajectory
 
 QUICK = Settings(resamples=500)
@@ -73,6 +73,13 @@ def test_failed_agents_stay_in_every_denominator_g03() -> None:
     assert find(figures, "inactive", "pooled").num == 1
     valid = find(figures, "repair_T", "pooled", by={"variant": "valid_initial"})
     assert (valid.num, valid.den) == (1, 1)
+
+
+def test_nothing_is_retained_where_a_log_is_scored_reply_by_reply() -> None:
+    figures = debate_figures([replace(run_of_g03(), stop_reason=AS_LOGGED)], settings=QUICK)
+    retained = find(figures, "retained", "pooled")
+    assert retained.value is None and "reply by reply" in (retained.reason or "")
+    assert find(figures, "revision_admitted", "pooled").num == 1
 
 
 def test_statuses_are_counted_by_round_g03() -> None:
