@@ -29,6 +29,7 @@ from audits.queue_models import (
     Slot,
     SlotState,
 )
+from audits.queues.admission import admit_if_calibrated
 from audits.queues.errors import LeaseLostError
 
 MOST_SKIPS = 2
@@ -131,6 +132,9 @@ def next_item(annotator: Annotator) -> Claimed | Nothing:
     with connection.cursor() as cursor:
         cursor.execute(_FREE_EXPIRED, {"queue": queue.pk, "person": person.pk})
     slot_id = _taken(person, design)
+    if slot_id is None and person.admitted_at is None and admit_if_calibrated(person):
+        person.refresh_from_db()
+        slot_id = _taken(person, design)
     return _why_nothing(person) if slot_id is None else _served(person, design, slot_id)
 
 
@@ -259,6 +263,7 @@ def _why_nothing(person: Annotator) -> Nothing:
     return Nothing.SET_ASIDE if others.exists() else Nothing.DONE_BY_YOU
 
 
+@transaction.atomic
 def heartbeat(*, annotator: Annotator, slot_id: int, fence: int) -> None:
     """Extend a lease. Raises LeaseLostError where the slot is somebody else's by now."""
     slot = _mine(annotator, slot_id, fence)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ from audits.queues.errors import (
     NotCorrectableError,
     QueueNotOpenError,
 )
+from audits.queues.masking import giveaway_counts
 from debateweb.audit import record
 
 MAX_COMMENT_CHARS = 20_000
@@ -41,22 +43,35 @@ LABELLED_AGAIN = "labelled again"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a person hands in. ``request_key`` is drawn by the page: sent twice, stored once."""
+    """
+    What a person hands in. ``request_key`` is drawn by the page: sent twice, stored once.
+
+    ``beliefs`` are those after each turn of a debate, the last one included.
+    """
 
     request_key: str
     value: Mapping[str, Any]
     comment: str = ""
     confidence: float | None = None
     active_milliseconds: int | None = None
+    beliefs: Sequence[Mapping[str, Any]] = ()
 
 
+# A save that arrives after the submit would come back as a draft on undo; beliefs that were given
+# after earlier turns are never what is being typed.
 _SAVE_DRAFT = """
 INSERT INTO audits_labeldraft (slot_id, annotator_id, sequence, body, saved_at)
 SELECT %(slot)s, %(person)s, %(sequence)s, %(body)s::jsonb, now()
 WHERE EXISTS (
     SELECT 1 FROM audits_serving v WHERE v.slot_id = %(slot)s AND v.annotator_id = %(person)s)
+AND NOT EXISTS (
+    SELECT 1 FROM audits_slot s
+    WHERE s.id = %(slot)s AND s.holder_id = %(person)s AND s.state = 'DONE')
 ON CONFLICT (slot_id, annotator_id) DO UPDATE
-SET sequence = excluded.sequence, body = excluded.body, saved_at = now()
+SET sequence = excluded.sequence, saved_at = now(), body = CASE
+    WHEN audits_labeldraft.body ? 'beliefs' AND NOT excluded.body ? 'beliefs'
+    THEN excluded.body || jsonb_build_object('beliefs', audits_labeldraft.body -> 'beliefs')
+    ELSE excluded.body END
 WHERE audits_labeldraft.sequence < excluded.sequence
 """
 _RENEW = """
@@ -95,6 +110,40 @@ def draft_of(*, annotator: Annotator, item: Item) -> LabelDraft | None:
         .order_by("-sequence", "-pk")
         .first()
     )
+
+
+def given_beliefs(*, annotator: Annotator, item: Item) -> list[dict[str, Any]]:
+    """Return the beliefs after the turns read so far; they outlive a lease (formats.md)."""
+    drafts = LabelDraft.objects.filter(annotator=annotator, slot__item=item)
+    return max((draft.body.get("beliefs", []) for draft in drafts), key=len, default=[])
+
+
+@transaction.atomic
+def give_belief(*, annotator: Annotator, slot_id: int, belief: Mapping[str, Any]) -> bool:
+    """
+    Keep the belief after one more turn, for good; ``belief`` names its turn, from 1.
+
+    Sent twice it counts once. Returns whether the lease still stands.
+    """
+    Annotator.objects.select_for_update().get(pk=annotator.pk)
+    slot = Slot.objects.select_related("item").get(pk=slot_id)
+    given = given_beliefs(annotator=annotator, item=slot.item)
+    if belief["turn"] == len(given) + 1:
+        given = [*given, dict(belief)]
+    newest = draft_of(annotator=annotator, item=slot.item)
+    sequence = max(milliseconds_now(), newest.sequence + 1 if newest is not None else 0)
+    body = {"beliefs": given}
+    return save_draft(annotator=annotator, slot_id=slot_id, sequence=sequence, body=body)
+
+
+def milliseconds_now() -> int:
+    """Return the clock as pages count drafts by it."""
+    return time.time_ns() // 1_000_000
+
+
+def discard_draft(*, annotator: Annotator, item: Item) -> None:
+    """Drop what the person had typed on an item, at their word."""
+    LabelDraft.objects.filter(annotator=annotator, slot__item=item).delete()
 
 
 def submit(*, annotator: Annotator, slot_id: int, fence: int, said: Said) -> Label:
@@ -202,8 +251,20 @@ def _appended(
         shown_order=serving.shown_order if serving is not None else [],
         shown_reference=serving.shown_reference if serving is not None else None,
         provenance={"by": "person"},
+        metadata=_metadata(item, said),
         request_key=said.request_key,
     )
+
+
+def _metadata(item: Item, said: Said) -> dict[str, Any]:
+    """Figures are given with and without items that tell who wrote them, or when."""
+    metadata: dict[str, Any] = {}
+    counts = giveaway_counts(item)
+    if counts:
+        metadata["giveaways"] = counts
+    if said.beliefs:
+        metadata["beliefs"] = [dict(belief) for belief in said.beliefs]
+    return metadata
 
 
 def last_version(annotator: Annotator, item: Item) -> int:
@@ -224,6 +285,7 @@ def _keep(annotator: Annotator, slot_id: int, said: Said) -> None:
         "value": dict(said.value),
         "comment": said.comment,
         "confidence": said.confidence,
+        "active_milliseconds": said.active_milliseconds,
     }
     newest = LabelDraft.objects.filter(annotator=annotator, slot=slot_id).first()
     sequence = newest.sequence + 1 if newest is not None else 1
@@ -269,8 +331,16 @@ def _held_again(annotator: Annotator, slot: Slot, last: Label, queue: Queue) -> 
             shown_reference=last.serving.shown_reference,
             masked=last.serving.masked,
         )
-    body = {"value": last.value, "comment": last.comment, "confidence": last.confidence}
-    save_draft(annotator=annotator, slot_id=slot.pk, sequence=1, body=body)
+    body: dict[str, Any] = {
+        "value": last.value,
+        "comment": last.comment,
+        "confidence": last.confidence,
+        "active_milliseconds": last.active_milliseconds,
+    }
+    if "beliefs" in last.metadata:  # The last one is what is undone.
+        body["beliefs"] = last.metadata["beliefs"][:-1]
+    sequence = milliseconds_now()
+    save_draft(annotator=annotator, slot_id=slot.pk, sequence=sequence, body=body)
     return slot
 
 
