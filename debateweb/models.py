@@ -134,3 +134,29 @@ class AuditEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.actor_name} {self.act} {self.object_name}"
+
+
+class TrailLink(models.Model):
+    """
+    Where an audit event stands in its workspace's hash chain; the database adds it at commit.
+
+    Beside the event and not in it, so that the event itself is only ever inserted. ``workspace``
+    None is the chain of what belongs to no workspace. ``row_hash`` is SHA-256 over the event and
+    ``previous_hash`` (``debateweb.trail``).
+    """
+
+    event = models.OneToOneField(AuditEvent, models.PROTECT, related_name="link")
+    workspace = models.ForeignKey(Workspace, models.PROTECT, null=True, related_name="links")
+    position = models.PositiveBigIntegerField()
+    previous_hash = models.CharField(max_length=64)
+    row_hash = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "position"], name="trail_never_forks", nulls_distinct=False
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.position}: {self.row_hash}"

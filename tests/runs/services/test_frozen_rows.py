@@ -33,6 +33,7 @@ pytestmark = pytest.mark.django_db
 #: Never changed and never deleted.
 FROZEN = {
     "debateweb_auditevent",
+    "debateweb_traillink",
     "runs_aggregate",
     "runs_arm",
     "runs_attempt",
@@ -96,6 +97,8 @@ def everything(tmp_path: Path) -> Experiment:
     make_link(user=user)
     invite(workspace=workspace, role=Role.READER, note="", actor=user)
     create_token(user=user, name="t")
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # The trail is chained at commit.
     return made
 
 
