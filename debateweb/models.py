@@ -6,6 +6,8 @@ Nothing here is deleted: workspaces and members are archived, audit events canno
 
 from __future__ import annotations
 
+import uuid
+
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.db.models.functions import Now
@@ -160,3 +162,69 @@ class TrailLink(models.Model):
 
     def __str__(self) -> str:
         return f"{self.position}: {self.row_hash}"
+
+
+class WebhookEndpoint(models.Model):
+    """
+    An address outside that is told of acts. Its key is derived and nowhere stored.
+
+    ``nonce`` goes into the key with the site's secret, so that a new endpoint has a new key.
+    """
+
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="webhooks")
+    url = models.CharField(max_length=500)
+    events = models.JSONField()  # Names of the events that it is told of.
+    nonce = models.CharField(max_length=64)
+    created_at = models.DateTimeField(db_default=Now())
+    created_by = models.ForeignKey(User, models.PROTECT, related_name="webhooks_made")
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"webhook to {self.url}"
+
+
+class DeliveryStatus(models.TextChoices):
+    """PENDING → DELIVERED | FAILED; a failed one may be asked for again."""
+
+    PENDING = "PENDING"
+    DELIVERED = "DELIVERED"
+    FAILED = "FAILED"
+
+
+class WebhookDelivery(models.Model):
+    """One event for one endpoint: an outbox row, written in the transaction of the act."""
+
+    endpoint = models.ForeignKey(WebhookEndpoint, models.PROTECT, related_name="deliveries")
+    event_id = models.UUIDField(default=uuid.uuid4)
+    event = models.CharField(max_length=64)
+    body = models.TextField()  # The bytes that are sent: the same at every attempt.
+    created_at = models.DateTimeField(db_default=Now())
+    status = models.CharField(
+        max_length=16, choices=DeliveryStatus.choices, default=DeliveryStatus.PENDING
+    )
+    attempts = models.PositiveIntegerField(default=0)
+    next_at = models.DateTimeField(db_default=Now())
+    response_status = models.PositiveIntegerField(null=True)
+    fault = models.CharField(max_length=200, blank=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["endpoint", "event_id"], name="webhook_event_once_per_endpoint"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(status__in=DeliveryStatus.values), name="webhook_status_known"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_at"],
+                name="webhook_due",
+                condition=models.Q(status=DeliveryStatus.PENDING),
+            ),
+            models.Index(fields=["endpoint", "-id"], name="webhook_by_endpoint"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} to {self.endpoint_id}"

@@ -155,6 +155,7 @@ CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_TIMEZONE = "UTC"
 SWEEP_SECONDS = 3.0
 REPORT_SWEEP_SECONDS = 10.0
+WEBHOOK_SWEEP_SECONDS = 10.0
 CELERY_BEAT_SCHEDULE = {
     # A sweep that waited longer than one period is worth nothing: the next one is there.
     "sweep": {
@@ -167,7 +168,14 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": REPORT_SWEEP_SECONDS,
         "options": {"expires": REPORT_SWEEP_SECONDS, "queue": "default"},
     },
+    "sweep-webhooks": {
+        "task": "debateweb.webhooks.sweep",
+        "schedule": WEBHOOK_SWEEP_SECONDS,
+        "options": {"expires": WEBHOOK_SWEEP_SECONDS},
+    },
 }
+#: Hosts of webhooks that may be private or speak plain HTTP.
+WEBHOOK_HOSTS = env.env_list("DEBATEWEB_WEBHOOK_HOSTS", [])
 WORKER_THREADS = env.env_int("DEBATEWEB_WORKER_THREADS", 96, low=1, high=1024)
 
 LANGUAGE_CODE = "en"

@@ -9,6 +9,7 @@ from django.apps import apps
 from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F
 
+from debateweb import webhooks
 from debateweb.access import ensure_default_workspace, make_link
 from debateweb.membership import invite
 from debateweb.models import AuditEvent, Member, Role, User
@@ -56,6 +57,8 @@ FROZEN = {
 GUARDED = {
     "debateweb_apitoken",
     "debateweb_invitation",
+    "debateweb_webhookdelivery",
+    "debateweb_webhookendpoint",
     "runs_account",
     "runs_debateset",
     "runs_experiment",
@@ -97,6 +100,9 @@ def everything(tmp_path: Path) -> Experiment:
     make_link(user=user)
     invite(workspace=workspace, role=Role.READER, note="", actor=user)
     create_token(user=user, name="t")
+    events = [webhooks.LABEL_SUBMIT]
+    webhooks.add_endpoint(workspace=workspace, url="https://x.example/", events=events, actor=user)
+    webhooks.emit(workspace, webhooks.LABEL_SUBMIT, {})
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # The trail is chained at commit.
     return made
