@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from audits import views
+from audits import label_pages, label_views, views
 
 app_name = "audits"
 urlpatterns: list[URLPattern] = [
@@ -16,4 +16,22 @@ urlpatterns: list[URLPattern] = [
         path(f"reports/<str:name>/report.{form}", views.download, {"form": form}, f"report_{form}")
         for form in views.TYPES
     ),
+    path("label/", label_pages.queues, name="label_queues"),
+    path("label/<str:name>/", label_views.work, name="label"),
+    path("label/<str:name>/submit", label_views.submit, name="label_submit"),
+    path("label/<str:name>/draft", label_views.draft, name="label_draft"),
+    path("label/<str:name>/beat", label_views.beat, name="label_beat"),
+    path("label/<str:name>/skip", label_views.skip, name="label_skip"),
+    path("label/<str:name>/release", label_views.release, name="label_release"),
+    path("label/<str:name>/flag", label_views.note, {"kind": "flag"}, name="label_flag"),
+    path("label/<str:name>/ask", label_views.note, {"kind": "question"}, name="label_ask"),
+    path("label/<str:name>/undo", label_views.undo, name="label_undo"),
+    path("label/<str:name>/kept", label_views.kept, name="label_kept"),
+    path("label/<str:name>/join", label_pages.join, name="label_join"),
+    path("label/<str:name>/guideline", label_pages.guideline, name="label_guideline"),
+    path("label/<str:name>/keys", label_pages.keys, name="label_keys"),
+    path("label/<str:name>/history", label_pages.history, name="label_history"),
+    path("label/<str:name>/correct/<str:key>", label_pages.correct, name="label_correct"),
+    path("label/<str:name>/close-batch", label_pages.close_batch, name="label_close_batch"),
+    path("label/<str:name>/revealed", label_pages.opened, name="label_revealed"),
 ]

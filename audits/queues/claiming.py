@@ -70,7 +70,8 @@ _TAKEABLE = """
         SELECT 1 FROM audits_slot f
         WHERE f.item_id = i.again_of_id AND f.holder_id = %(person)s AND f.state = 'DONE'))
 """
-# What was typed on before comes first, then what was never put off, then what was put off once.
+# What was typed on before comes first, then what was never put off, then what was put off once:
+# a draft on something that was put off does not bring it back at once.
 _WITH_DRAFT = f"""
 SELECT s.id FROM audits_labeldraft d
 JOIN audits_slot h ON h.id = d.slot_id
@@ -194,16 +195,11 @@ def _taken(person: Annotator, design: QueueDesign) -> int | None:
         "queue": person.queue_id,
         "person": person.pk,
         "phase": phase,
-        "skips": MOST_SKIPS,
         "seconds": design.lease_seconds,
     }
     with connection.cursor() as cursor:
-        for query in (
-            _WITH_DRAFT,
-            _FRESH.replace("k.ordinal >= %(skips)s", "k.ordinal >= 1"),
-            _PUT_OFF,
-        ):
-            cursor.execute(query, values)
+        for query, skips in ((_WITH_DRAFT, 1), (_FRESH, 1), (_PUT_OFF, MOST_SKIPS)):
+            cursor.execute(query, values | {"skips": skips})
             row = cursor.fetchone()
             if row is not None:
                 cursor.execute(_LEASE, values | {"slot": row[0]})
@@ -317,9 +313,14 @@ def take_again(*, annotator: Annotator, item: Item) -> Claimed | None:
 
     With it they can still submit what they had typed.
     """
-    design = read_design(annotator.queue.design)
     with transaction.atomic():
-        Annotator.objects.select_for_update().get(pk=annotator.pk)
+        locked = Annotator.objects.select_for_update(of=("self",)).select_related("queue")
+        person = locked.get(pk=annotator.pk)
+        design = read_design(person.queue.design)
+        if _refused(person, person.queue) is not None:
+            return None
+        with connection.cursor() as cursor:
+            cursor.execute(_FREE_EXPIRED, {"queue": person.queue_id, "person": person.pk})
         if Slot.objects.filter(item=item, holder=annotator).exists():
             return None
         free = (
@@ -335,7 +336,7 @@ def take_again(*, annotator: Annotator, item: Item) -> Claimed | None:
                 _LEASE,
                 {"person": annotator.pk, "seconds": design.lease_seconds, "slot": free.pk},
             )
-        return _served(annotator, design, free.pk)
+        return _served(person, design, free.pk)
 
 
 def closed_at_now(queue: Queue) -> None:

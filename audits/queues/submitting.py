@@ -190,10 +190,13 @@ def _submit(annotator: Annotator, slot_id: int, fence: int, said: Said) -> Label
 
 
 def _open_queue(annotator: Annotator) -> Queue:
-    queue = Queue.objects.get(pk=annotator.queue_id)
-    if queue.status != QueueStatus.OPEN:
-        raise QueueNotOpenError(f"the queue is {queue.status.lower()}; what you typed is kept")
-    return queue
+    person = Annotator.objects.select_related("queue").get(pk=annotator.pk)
+    if person.removed_at is not None:
+        raise QueueNotOpenError("you no longer label in this queue; what you typed is kept")
+    if person.queue.status != QueueStatus.OPEN:
+        status = person.queue.status.lower()
+        raise QueueNotOpenError(f"the queue is {status}; what you typed is kept")
+    return person.queue
 
 
 def _checked(queue: Queue, item: Item, said: Said) -> dict[str, Any]:
@@ -245,7 +248,7 @@ def _appended(
         confidence=said.confidence,
         comment=said.comment,
         active_milliseconds=said.active_milliseconds,
-        reveal_state="after_reveal" if is_revealed(annotator, item) else "sealed",
+        reveal_state="after_reveal" if _has_been_seen(annotator, item) else "sealed",
         reason=reason if version > 1 else "",
         guideline_version=serving.guideline.version if serving is not None else None,
         shown_order=serving.shown_order if serving is not None else [],
@@ -278,6 +281,12 @@ def is_revealed(annotator: Annotator, item: Item) -> bool:
     holds their first label of it was closed.
     """
     return revealed_items(annotator).filter(pk=item.pk).exists()
+
+
+def _has_been_seen(annotator: Annotator, item: Item) -> bool:
+    """A second serving whose first was revealed is known by then, though it is sealed itself."""
+    first = item.again_of
+    return is_revealed(annotator, item) or (first is not None and is_revealed(annotator, first))
 
 
 def _keep(annotator: Annotator, slot_id: int, said: Said) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from audits.queues.creating import add_annotator
 from audits.services import ask_for_report, build_stored
 from debateweb.models import Workspace
 from runs.importers.records import AgentRecord, DebateRecord
@@ -22,6 +23,7 @@ from runs.models import DebateSet, Experiment, ProtocolVersion, QuestionSet
 from runs.protocols.digest import canonical_text, protocol_hash
 from runs.protocols.presets import load_preset
 from runs.services.imports import import_debates, import_questions
+from tests.audits.queues.making import answers, queue_of
 from tests.runs.factories import experiment, finish, questions
 
 ANONYMOUS, STRANGER = "anonymous", "stranger"
@@ -110,6 +112,14 @@ def _report_name(workspace: Workspace) -> dict[str, Any]:
     assert asked is not None
     build_stored(asked.pk)
     return {"name": name}
+
+
+def labelling(workspace: Workspace) -> dict[str, Any]:
+    """Return a queue in which everybody labels who may."""
+    queue = queue_of(answers(6), in_workspace=workspace, name=f"labels-of-{workspace.name}")
+    for person in workspace.members.exclude(role=READER).select_related("user"):
+        add_annotator(queue=queue, user=person.user, actor=None)
+    return {"name": queue.name}
 
 
 def _version_id(workspace: Workspace) -> dict[str, Any]:
@@ -204,6 +214,25 @@ ROUTES: dict[str, Route] = {
         )
         for page in ("rows", "rows_csv")
     },
+    "audits:label_queues": Route(only(OWNER, RESEARCHER, ANNOTATOR)),
+    **{
+        f"audits:label{page}": Route(only(OWNER, RESEARCHER, ANNOTATOR), arguments=labelling)
+        for page in ("", "_guideline", "_keys", "_history", "_revealed")
+    },
+    **{
+        f"audits:label_{act}": Route(
+            only(OWNER, RESEARCHER, ANNOTATOR, status=302), method="POST", arguments=labelling
+        )
+        for act in ("join", "undo", "close_batch")
+    },
+    # Acts on an item: to who was never served it, it does not exist.
+    **{
+        f"audits:label_{act}": Route(only(), method="POST", arguments=labelling)
+        for act in ("submit", "draft", "beat", "skip", "release", "flag", "ask", "kept")
+    },
+    "audits:label_correct": Route(
+        only(), arguments=lambda workspace: {**labelling(workspace), "key": "0" * 24}
+    ),
     "audits:table": Route(
         only(OWNER, RESEARCHER, READER),
         arguments=_report_name,

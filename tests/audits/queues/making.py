@@ -65,19 +65,26 @@ def pairs(n: int) -> list[NewItem]:
     ]
 
 
-def queue_of(items: list[NewItem], name: str = "queue", seed: int = 7, **fields: Any) -> Queue:
+def queue_of(
+    items: list[NewItem],
+    name: str = "queue",
+    seed: int = 7,
+    in_workspace: Workspace | None = None,
+    **fields: Any,
+) -> Queue:
     has_pairs = any("candidates" in item.shown for item in items)
+    kind = fields.pop("kind", QueueKind.PAIR if has_pairs else QueueKind.ANSWER)
     design: dict[str, Any] = {"label": PAIR if has_pairs else CORRECT, "overlap": 1} | fields
     new = NewQueue(
         name=name,
-        kind=QueueKind.PAIR if has_pairs else QueueKind.ANSWER,
+        kind=kind,
         design=QueueDesign(**design),
         items=items,
         source={"kind": "test", "name": "test"},
         seed=seed,
         guideline="Be fair.",
     )
-    return create_queue(workspace=home(), new=new, actor=None)
+    return create_queue(workspace=in_workspace or home(), new=new, actor=None)
 
 
 def annotators(queue: Queue, n: int, **fields: Any) -> list[Annotator]:
