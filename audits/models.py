@@ -95,3 +95,33 @@ class ReportRow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_key} {self.agent_id}".strip()
+
+
+class ReportItem(models.Model):
+    """
+    What judges and people said of one item, as a condition of a report counts it.
+
+    ``judgments`` is a list of ``{"order", "repeat", "status", "cause", "verdict"}`` with the
+    order as shown, ``labels`` of ``{"person", "label", "serving", "shown_order", "weight",
+    "sealed"}``. ``counts`` are as those of ``ReportRow``: numerator and denominator of the rates
+    that ``Report.counted`` names, in their order.
+    """
+
+    report = models.ForeignKey(Report, models.PROTECT, related_name="items")
+    condition = models.CharField(max_length=500)
+    item_id = models.CharField(max_length=500)
+    question_id = models.CharField(max_length=200)
+    stratum = models.CharField(max_length=200, blank=True)
+    gold = models.CharField(max_length=200, blank=True)
+    decided = models.CharField(max_length=200, blank=True)
+    judgments = models.JSONField(default=list)
+    labels = models.JSONField(default=list)
+    counts = models.JSONField(default=list)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["report", "condition", "-id"], name="report_item_of_condition")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.condition}: {self.item_id}"

@@ -15,9 +15,15 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 
+from audits.metrics.beliefs import BeliefRow
 from audits.metrics.records import RunRow, Usage
 from audits.rows.executed import Verdict, outcome_rows, snapshots, state_rows
-from audits.rows.logged import logged_run, names_simulated_agents, starts_blind
+from audits.rows.logged import (
+    logged_beliefs,
+    logged_run,
+    names_simulated_agents,
+    starts_blind,
+)
 from audits.rows.scoring import Scorer
 from runs.engine.draws import Draws
 from runs.engine.hashing import canonical_bytes
@@ -75,6 +81,7 @@ class LoggedRows:
     reads: Counter[str] = field(default_factory=Counter)
     blind_start: bool = True
     simulated: bool = False
+    beliefs: list[BeliefRow] = field(default_factory=list)
 
 
 def experiment_rows(experiment: Experiment) -> ExperimentRows:
@@ -318,17 +325,19 @@ def debate_set_rows(debate_set: DebateSet) -> dict[str, LoggedRows]:
     for debate in debates.order_by("position").iterator(CHUNK):
         own = found.setdefault(debate.protocol, LoggedRows())
         body: Mapping[str, Any] = debate.body
-        question = debate.question
+        question, asked = debate.question, engine_question(debate.question)
+        family = question.family or question.external_id
         own.runs.append(
             logged_run(
                 body,
                 condition=debate.protocol,
-                question=engine_question(question),
-                family=question.family or question.external_id,
+                question=asked,
+                family=family,
                 stratum=question.stratum or None,
                 rules=debate_set.rules,
             )
         )
+        own.beliefs += logged_beliefs(body, question=asked, family=family)
         own.reads[body.get("reads_known", "unknown")] += 1
         own.blind_start &= starts_blind(body)
         own.simulated |= names_simulated_agents(body)

@@ -20,9 +20,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
 
+from audits.judging.collecting import collect_judgments
+from audits.judgment_models import JudgmentSet
 from audits.models import Report, ReportStatus
-from audits.reports.build import SCHEMA_VERSION, build_with_rows, report_bytes
+from audits.queue_models import Adjudication, ImportedLabel, Label, LabelVoid, Queue, Skip
+from audits.reports.build import build_with_rows, report_bytes
+from audits.reports.judge_audits import SCHEMA_VERSION
 from audits.reports.stored_rows import store_rows
+from audits.rows.labelled import judged_in, queues_on
 from debateweb.audit import record
 from debateweb.celery import STALLED_AFTER_SECONDS, heartbeat_key
 from debateweb.errors import DebatewebError
@@ -51,16 +56,56 @@ def state_of(workspace: Workspace, name: str) -> tuple[str, str] | None:
 
     None where nothing that can be reported on has the name. A few counts: rows are append-only
     and runs that are done stay as they are, so that what a report reads cannot change without
-    one of these.
+    one of these. A judge audit is an experiment and is reported on as an audit.
     """
     named = Q(workspace=workspace, name=name, archived_at=None)
+    judgments = JudgmentSet.objects.filter(named).select_related("experiment").first()
+    if judgments is not None:
+        return "judge_audit", _hash(_judgments_state(judgments))
     experiment = Experiment.objects.filter(named).select_related("account").first()
     if experiment is not None:
         return "experiment", _hash(_experiment_state(experiment))
     debates = DebateSet.objects.filter(named).first()
-    if debates is None:
-        return None
-    return "debates", _hash(["debates", debates.name, debates.content_hash, debates.rules])
+    if debates is not None:
+        return "debates", _hash(["debates", debates.name, debates.content_hash, debates.rules])
+    queue = Queue.objects.filter(named).first()
+    return ("queue", _hash(_queue_state(queue))) if queue is not None else None
+
+
+def collect(workspace: Workspace, name: str) -> None:
+    """Read what a judge audit's runs came to, where the name is that of one (decision 0071)."""
+    for judgments in JudgmentSet.objects.filter(workspace=workspace, name=name):
+        collect_judgments(judgments)
+
+
+def _judgments_state(judgments: JudgmentSet) -> list[Any]:
+    experiment = judgments.experiment
+    runs = Run.objects.filter(experiment=experiment, status=RunStatus.DONE)
+    return [
+        "judge_audit",
+        judgments.name,
+        judgments.content_hash,
+        [experiment.status, runs.count()] if experiment is not None else None,
+        ImportedLabel.objects.filter(judgment_set=judgments).count(),
+        [[queue.name, *_labels_state(queue)] for queue in queues_on(judgments)],
+    ]
+
+
+def _queue_state(queue: Queue) -> list[Any]:
+    source = judged_in(queue)
+    judged = _judgments_state(source) if source is not None else None
+    return ["queue", queue.name, queue.design_hash, *_labels_state(queue), judged]
+
+
+def _labels_state(queue: Queue) -> list[Any]:
+    """Return what changes with every act of labelling; all of it is appended."""
+    return [
+        queue.status,
+        Label.objects.filter(item__queue=queue).count(),
+        LabelVoid.objects.filter(label__item__queue=queue).count(),
+        Adjudication.objects.filter(item__queue=queue).count(),
+        Skip.objects.filter(item__queue=queue).count(),
+    ]
 
 
 def _experiment_state(experiment: Experiment) -> list[Any]:
@@ -193,6 +238,7 @@ def _waiting(report_id: int) -> QuerySet[Report]:
 
 
 def _build(report: Report) -> None:
+    collect(report.workspace, report.name)
     body, conditions = build_with_rows(workspace=report.workspace, name=report.name)
     report.counted = store_rows(report, conditions)
     report.body = report_bytes(body).decode()

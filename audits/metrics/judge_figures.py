@@ -8,7 +8,7 @@ from audits.metrics.bradley_terry import NO_SYSTEMS, bradley_terry_figures
 from audits.metrics.figures import Figure
 from audits.metrics.judge_accuracy import accuracy_ratios, combined_verdict
 from audits.metrics.judge_length import length_figures
-from audits.metrics.judge_many import many_figures, order_matrix
+from audits.metrics.judge_many import many_figures, many_ratios, order_matrix
 from audits.metrics.judge_orders import order_ratios, reply_ratios, with_preference_test
 from audits.metrics.judge_people import gold_agreement_figures, judge_people_figures
 from audits.metrics.judge_preferences import score_totals, self_preference
@@ -22,7 +22,7 @@ from audits.metrics.judgments import (
 )
 from audits.metrics.labels import LabelRow
 from audits.metrics.question_table import QuestionTable
-from audits.metrics.ratio import Settings
+from audits.metrics.ratio import Ratio, Settings
 
 
 def judge_figures(
@@ -43,13 +43,9 @@ def judge_figures(
     table = QuestionTable(families_of(items))
     strengths = bradley_terry_figures(items, table, settings)
     # One call for all rates: they share one set of resamples.
-    ratios = [
-        *accuracy_ratios(items, table),
-        *order_ratios(items, table),
-        *reply_ratios(items, table),
-    ]
+    ratios = table.figures(_pair_ratios(items, table), settings)
     return [
-        *with_preference_test(table.figures(ratios, settings), items, table, settings),
+        *with_preference_test(ratios, items, table, settings),
         *length_figures(items, table, settings, labels),
         self_preference(items, table, settings),
         *score_totals(items, settings),
@@ -59,6 +55,19 @@ def judge_figures(
         *judge_people_figures(
             items, labels, categories=categories, epsilon=epsilon, settings=settings
         ),
+    ]
+
+
+def judge_ratios(items: Sequence[JudgedItem], table: QuestionTable) -> list[Ratio]:
+    """Return every rate among the figures of a judge: what adds up over its items."""
+    return [*_pair_ratios(items, table), *many_ratios(items, table)]
+
+
+def _pair_ratios(items: Sequence[JudgedItem], table: QuestionTable) -> list[Ratio]:
+    return [
+        *accuracy_ratios(items, table),
+        *order_ratios(items, table),
+        *reply_ratios(items, table),
     ]
 
 

@@ -30,11 +30,15 @@ def many_figures(
     many = [item for item in items if len(item.given) > 2]
     if not many:
         return []
-    figures = table.figures(list(_ratios(many, table)), settings)
+    figures = table.figures(list(many_ratios(many, table)), settings)
     return [*figures, winner_position_figure(many, settings)]
 
 
-def _ratios(items: Sequence[JudgedItem], table: QuestionTable) -> Iterator[Ratio]:
+def many_ratios(items: Sequence[JudgedItem], table: QuestionTable) -> Iterator[Ratio]:
+    """Yield what is averaged over items of three candidates or more; nothing without such."""
+    items = [item for item in items if len(item.given) > 2]
+    if not items:
+        return
     several = [item for item in items if len(item.verdicts) > 1]
     for metric, cells in (
         ("modal_winner_share", [_cell(item, _modal_share(item)) for item in several]),

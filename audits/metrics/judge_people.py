@@ -25,6 +25,7 @@ from audits.metrics.labels import (
     label_table,
     majority_labels,
 )
+from audits.metrics.question_table import QuestionTable
 from audits.metrics.ratio import Ratio, Settings
 
 JUDGE, GOLD, MAJORITY, OTHERS = "judge", "gold", "majority", "others"
@@ -47,6 +48,32 @@ def verdicts_by_item(items: Sequence[JudgedItem], order: str) -> dict[str, str]:
         if verdict is not None:
             found[item.facts.item_id] = verdict
     return found
+
+
+class _Pairs:
+    """What is to be said of several pairs of columns, so that all share one set of resamples.
+
+    The tables that are added have the same items and differ in their categories alone.
+    """
+
+    def __init__(self) -> None:
+        self.ratios: list[Ratio] = []
+        self._coefficients: list[Coefficient] = []
+        self._table: LabelTable | None = None
+
+    def add(self, table: LabelTable, a: IntArray, b: IntArray, by: dict[str, str]) -> None:
+        self._table = table
+        self.ratios.append(agreement_ratio(table, a, b, by))
+        k = len(table.categories)
+        self._coefficients += pair_coefficients(a, b, table.weights, k, by)
+
+    def figures(self, settings: Settings) -> list[Figure]:
+        if self._table is None:
+            return []
+        return [
+            *self._table.questions.figures(self.ratios, settings),
+            *coefficient_figures(self._table, self._coefficients, settings),
+        ]
 
 
 def gold_agreement_figures(items: Sequence[JudgedItem], settings: Settings) -> list[Figure]:
@@ -79,8 +106,30 @@ def judge_people_figures(
     between people is no ceiling for a judge against their majority; the others are.
     """
     settings = replace(settings or Settings(), source="human")
-    pairs = _Pairs()
+    pairs = _people_pairs(items, labels, categories)
     alt_tests: list[Figure] = []
+    for order in ORDERS if labels else ():
+        table, judge = _with_judge(labels, verdicts_by_item(items, order), categories)
+        left_out = leave_one_out(table, judge, _values(table, labels[0].kind))
+        found = alt_test_figure(table, left_out, settings, epsilon=epsilon)
+        alt_tests.append(replace(found, by={**found.by, "order": order}))
+    return [*pairs.figures(settings), *alt_tests]
+
+
+def judge_people_ratios(
+    items: Sequence[JudgedItem],
+    labels: Sequence[LabelRow],
+    categories: Sequence[str] | None = None,
+) -> tuple[QuestionTable, list[Ratio]]:
+    """Return the rates among ``judge_people_figures``, and the questions that they are over."""
+    table = label_table(labels, categories)
+    return table.questions, _people_pairs(items, labels, categories).ratios
+
+
+def _people_pairs(
+    items: Sequence[JudgedItem], labels: Sequence[LabelRow], categories: Sequence[str] | None
+) -> _Pairs:
+    pairs = _Pairs()
     for order in ORDERS if labels else ():
         table, judge = _with_judge(labels, verdicts_by_item(items, order), categories)
         columns = {MAJORITY: majority_labels(table)} | {
@@ -89,10 +138,7 @@ def judge_people_figures(
         for name, column in columns.items():
             pairs.add(table, judge, column, {"pair": f"{JUDGE}|{name}", "order": order})
         pairs.ratios += _against_others(table, leave_one_out(table, judge), order)
-        left_out = leave_one_out(table, judge, _values(table, labels[0].kind))
-        found = alt_test_figure(table, left_out, settings, epsilon=epsilon)
-        alt_tests.append(replace(found, by={**found.by, "order": order}))
-    return [*pairs.figures(settings), *alt_tests]
+    return pairs
 
 
 def _with_judge(
@@ -108,32 +154,6 @@ def _with_judge(
     code_of = {name: code for code, name in enumerate(table.categories)}
     codes = [code_of[verdicts[name]] if name in verdicts else MISSING for name in table.item_ids]
     return table, np.array(codes, dtype=np.int64)
-
-
-class _Pairs:
-    """What is to be said of several pairs of columns, so that all share one set of resamples.
-
-    The tables that are added have the same items and differ in their categories alone.
-    """
-
-    def __init__(self) -> None:
-        self.ratios: list[Ratio] = []
-        self._coefficients: list[Coefficient] = []
-        self._table: LabelTable | None = None
-
-    def add(self, table: LabelTable, a: IntArray, b: IntArray, by: dict[str, str]) -> None:
-        self._table = table
-        self.ratios.append(agreement_ratio(table, a, b, by))
-        k = len(table.categories)
-        self._coefficients += pair_coefficients(a, b, table.weights, k, by)
-
-    def figures(self, settings: Settings) -> list[Figure]:
-        if self._table is None:
-            return []
-        return [
-            *self._table.questions.figures(self.ratios, settings),
-            *coefficient_figures(self._table, self._coefficients, settings),
-        ]
 
 
 def _values(table: LabelTable, kind: str) -> FloatArray | None:

@@ -41,7 +41,7 @@ def people_figures(
     settings = replace(settings or Settings(), source="human")
     table = label_table(rows, categories)
     kind = rows[0].kind if rows else ""
-    ratios = [group_agreement_ratio(table), *_pair_ratios(table), *prevalence_ratios(table)]
+    ratios = _agreement_ratios(table)
     coefficients = list(group_coefficients(table, levels or levels_of(table, kind)))
     for by, a, b in annotator_pairs(table):
         coefficients += pair_coefficients(a, b, table.weights, len(table.categories), by)
@@ -51,6 +51,22 @@ def people_figures(
         *self_agreement_figures(rows, settings),
         *gold_figures(rows, settings),
     ]
+
+
+def people_ratios(
+    rows: Sequence[LabelRow], categories: Sequence[str] | None = None
+) -> tuple[QuestionTable, list[Ratio]]:
+    """Return the rates among ``people_figures`` but gold accuracy, and their questions."""
+    table = label_table(rows, categories)
+    swapped, _ = _served_twice(rows)
+    known = set(table.questions.question_ids)
+    cells = [cell for cell in swapped if cell[0] in known]
+    flips = table.questions.ratio("human_flip_rate", cells, NOT_SERVED_AGAIN)
+    return table.questions, [*_agreement_ratios(table), flips]
+
+
+def _agreement_ratios(table: LabelTable) -> list[Ratio]:
+    return [group_agreement_ratio(table), *_pair_ratios(table), *prevalence_ratios(table)]
 
 
 def _pair_ratios(table: LabelTable) -> Iterator[Ratio]:
@@ -91,6 +107,12 @@ def gold_figures(rows: Sequence[LabelRow], settings: Settings) -> list[Figure]:
 
     A gate compares the lower end of the interval (``passes_gate``), not the value.
     """
+    table, ratios = gold_ratios(rows)
+    return table.figures(ratios, settings)
+
+
+def gold_ratios(rows: Sequence[LabelRow]) -> tuple[QuestionTable, list[Ratio]]:
+    """Return the rates of ``gold_figures``, and the questions that they are over."""
     first = [row for row in first_labels(rows) if row.gold is not None]
     table = QuestionTable({row.question_id: row.family or row.question_id for row in first})
     ratios = [table.ratio("gold_accuracy", _gold_cells(first), "no gold items", aggs=("pooled",))]
@@ -98,7 +120,7 @@ def gold_figures(rows: Sequence[LabelRow], settings: Settings) -> list[Figure]:
         own = _gold_cells(row for row in first if row.annotator == annotator)
         by = {"annotator": annotator}
         ratios.append(table.ratio("gold_accuracy", own, "no gold items", by=by, aggs=("pooled",)))
-    return table.figures(ratios, settings)
+    return table, ratios
 
 
 def _gold_cells(rows: Iterable[LabelRow]) -> list[Cell]:

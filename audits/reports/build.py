@@ -12,37 +12,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from audits.judgment_models import JudgmentSet
 from audits.metrics import RunRow, Settings
 from audits.metrics.bootstrap import REPORT_RESAMPLES
 from audits.queries import ArmRows, ExperimentRows, LoggedRows, debate_set_rows, experiment_rows
+from audits.queue_models import Queue
 from audits.reports.comparisons import declared_comparisons, fronts, same_start_partner
 from audits.reports.deviations import deviations, failed_replies
 from audits.reports.figures import RowAddress, condition_json
+from audits.reports.judge_audits import SCHEMA_VERSION, judge_audit_report, queue_report
+from audits.reports.judged import ConditionItems, belief_parts
+from audits.reports.seeded import seeded
 from audits.rows.logged import SIMULATED
 from debateweb.errors import InputError
 from debateweb.models import Workspace
-from runs.engine.hashing import digest
 from runs.models import DebateSet, Experiment
 
-SCHEMA_VERSION = 1
 #: How replies of imported debates are scored (docs/formats.md).
 AS_LOGGED = "as_logged"
-
-#: Inputs that only name an experiment: another name is no other result, so they seed nothing.
-_NAMING = frozenset({"spec"})
-_SEED_BITS = 52  # Exact in every JSON reader.
 
 Report = dict[str, Any]
 
 
-def build_report(*, workspace: Workspace, name: str, resamples: int = REPORT_RESAMPLES) -> Report:
+def build_report(
+    *, workspace: Workspace, name: str, resamples: int | None = None, kind: str | None = None
+) -> Report:
     """
     Return the report on whatever ``name`` stands for in a workspace.
 
-    ``resamples`` are those of each bootstrap interval. Raises InputError where nothing that can
-    be reported on has the name.
+    ``resamples`` are those of each bootstrap interval. ``kind`` asks of a judge audit for the
+    report on the experiment that it is. Raises InputError where nothing that can be reported on
+    has the name.
     """
-    report, _ = build_with_rows(workspace=workspace, name=name, resamples=resamples)
+    report, _ = build_with_rows(workspace=workspace, name=name, resamples=resamples, kind=kind)
     return report
 
 
@@ -56,25 +58,44 @@ class ConditionRuns:
     blind_start: bool = True
 
 
+#: A report, and by condition what its figures were made of.
+Built = tuple[Report, Sequence[ConditionRuns | ConditionItems]]
+
+
 def build_with_rows(
-    *, workspace: Workspace, name: str, resamples: int = REPORT_RESAMPLES
-) -> tuple[Report, list[ConditionRuns]]:
-    """Return the report as ``build_report``, and the runs of each of its conditions."""
-    named = {"workspace": workspace, "name": name}
+    *, workspace: Workspace, name: str, resamples: int | None = None, kind: str | None = None
+) -> Built:
+    """Return the report as ``build_report``, and what each of its conditions is made of."""
+    resamples = REPORT_RESAMPLES if resamples is None else resamples
+    named: dict[str, Any] = {"workspace": workspace, "name": name}
+    judgments = JudgmentSet.objects.filter(**named).first()
+    if judgments is not None and kind != "experiment":
+        return judge_audit_report(judgments, resamples=resamples)
     experiment = Experiment.objects.filter(**named).select_related("question_set").first()
     if experiment is not None:
-        arms = experiment_rows(experiment)
-        report = experiment_report(experiment, rows=arms, resamples=resamples)
-        return report, [_runs_of(own, arms.arms) for own in arms.arms.values()]
+        return _experiment_built(experiment, resamples)
     debate_set = DebateSet.objects.filter(**named).select_related("question_set").first()
     if debate_set is not None:
-        protocols = debate_set_rows(debate_set)
-        report = debates_report(debate_set, protocols=protocols, resamples=resamples)
-        return report, [
-            ConditionRuns(key, own.runs, blind_start=own.blind_start)
-            for key, own in protocols.items()
-        ]
-    raise InputError(f"there is no experiment and no set of imported debates {name!r}")
+        return _debates_built(debate_set, resamples)
+    queue = Queue.objects.filter(**named).first()
+    if queue is not None:
+        return queue_report(queue, resamples=resamples)
+    raise InputError(f"there is no experiment, no set of imported debates or judgments and no "
+                     f"queue {name!r}")  # fmt: skip
+
+
+def _experiment_built(experiment: Experiment, resamples: int) -> Built:
+    arms = experiment_rows(experiment)
+    report = experiment_report(experiment, rows=arms, resamples=resamples)
+    return report, [_runs_of(own, arms.arms) for own in arms.arms.values()]
+
+
+def _debates_built(debate_set: DebateSet, resamples: int) -> Built:
+    protocols = debate_set_rows(debate_set)
+    report = debates_report(debate_set, protocols=protocols, resamples=resamples)
+    return report, [
+        ConditionRuns(key, own.runs, blind_start=own.blind_start) for key, own in protocols.items()
+    ]
 
 
 def _runs_of(own: ArmRows, arms: Mapping[str, ArmRows]) -> ConditionRuns:
@@ -109,7 +130,7 @@ def experiment_report(
         "price_tables": {name: own.arm.price_table_version for name, own in arms.items()},
         "results": rows.results_hash,
     }
-    settings = _settings(inputs, resamples, alpha=analysis["alpha"])
+    settings = seeded(inputs, resamples, alpha=analysis["alpha"])
     address = RowAddress(experiment.workspace.name, "experiments", experiment.name)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -167,7 +188,7 @@ def debates_report(
         "rules": debate_set.rules,
         "scoring": AS_LOGGED,
     }
-    settings = _settings(inputs, resamples)
+    settings = seeded(inputs, resamples)
     address = RowAddress(debate_set.workspace.name, "debates", debate_set.name)
     protocols = debate_set_rows(debate_set) if protocols is None else protocols
     return {
@@ -194,6 +215,7 @@ def _logged_json(
     )
     known = sorted(own.reads)
     reads = known[0] if len(known) == 1 else "mixed"
+    figures, tables = belief_parts(own.beliefs, settings)
     marked = SIMULATED if own.simulated else None
     labels = [*([marked] if marked else []), "imported as logged", f"reads {reads}"]
     return {
@@ -203,15 +225,12 @@ def _logged_json(
         "reads": reads,
         "marked": marked,
         "labels": [*labels, *made["labels"]],
-        "figures": made["figures"],
-        "tables": made["tables"] | {"reads": dict(sorted(own.reads.items()))},
+        "figures": [
+            *made["figures"],
+            *(address.of(figure, condition=name).to_json() for figure in figures),
+        ],
+        "tables": made["tables"] | {"reads": dict(sorted(own.reads.items()))} | tables,
     }
-
-
-def _settings(inputs: Mapping[str, Any], resamples: int, alpha: float = 0.05) -> Settings:
-    counted = {key: value for key, value in inputs.items() if key not in _NAMING}
-    seed = int(digest(counted), 16) >> (256 - _SEED_BITS)
-    return Settings(alpha=alpha, resamples=resamples, seed=seed)
 
 
 def report_bytes(report: Report) -> bytes:

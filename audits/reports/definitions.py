@@ -6,26 +6,8 @@ Page and file show these beside every number; a test holds the metrics that figu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
-#: How a value is written: a share as per cent, a difference of shares as signed points.
-Form = Literal["share", "points", "number", "usd", "seconds"]
-#: What a row behind the figure is: an agent in a run, or a run.
-Unit = Literal["agent", "run"]
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A metric in words. ``over`` is its denominator; ``section`` where a report shows it."""
-
-    words: str
-    sentence: str
-    over: str
-    section: str
-    form: Form = "share"
-    unit: Unit = "run"
-
+from audits.reports.judge_definitions import JUDGE_DEFINITIONS, JUDGE_SECTIONS
+from audits.reports.wording import Definition
 
 ACCURACY = "Accuracy"
 REVISION = "Repair, damage and revision"
@@ -35,7 +17,16 @@ ANSWERING = "Answering at all"
 DEPENDENCE = "Correlated errors"
 COST = "Cost"
 PAIRED = "Paired differences"
-SECTIONS = (ACCURACY, REVISION, STEPS, AGREEMENT, ANSWERING, DEPENDENCE, COST)
+SECTIONS = (
+    ACCURACY,
+    REVISION,
+    STEPS,
+    AGREEMENT,
+    ANSWERING,
+    DEPENDENCE,
+    COST,
+    *JUDGE_SECTIONS,
+)
 
 _QUESTIONS = "all questions with an objective check"
 _AGENTS = "configured agents of questions with an objective check"
@@ -46,6 +37,7 @@ _MINORITY = "questions on which fewer than half of the agents, but at least one,
 _RUNS = "all runs; as mean, per question"
 
 DEFINITIONS: dict[str, Definition] = {
+    **JUDGE_DEFINITIONS,
     "accuracy_0": Definition(
         "Accuracy at the start",
         "The aggregate of the initial answers is right.",

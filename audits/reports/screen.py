@@ -10,9 +10,10 @@ from urllib.parse import urlencode
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 
-from audits.reports.definitions import SECTIONS, Form, definition_of
+from audits.reports.definitions import SECTIONS, definition_of
 from audits.reports.plots import Effect, Step, flow, forest
 from audits.reports.tabulate import Table, tables_of
+from audits.reports.wording import Form
 from debateweb.texts import printable
 
 QUESTION = (

@@ -10,7 +10,8 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from audits.metrics.records import PLURALITY
 from audits.models import Report, ReportRow, ReportStatus
-from audits.reports.definitions import Definition, definition_of
+from audits.reports.definitions import definition_of
+from audits.reports.wording import Definition
 from debateweb.models import Workspace
 from runs.models import DebateSet, Experiment, ExperimentStatus, Kind, Name, Run, RunStatus
 

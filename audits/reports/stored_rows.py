@@ -15,15 +15,20 @@ from audits.metrics.ratio import Ratio
 from audits.metrics.records import STATUSES, RunRow
 from audits.models import Report, ReportRow
 from audits.reports.build import ConditionRuns
+from audits.reports.item_rows import store_items
+from audits.reports.judged import ConditionItems
 from runs.models import Experiment, Run
 
 CHUNK = 2_000
 Rate = dict[str, Any]
 
 
-def store_rows(report: Report, conditions: Iterable[ConditionRuns]) -> dict[str, list[Rate]]:
+def store_rows(
+    report: Report, conditions: Iterable[ConditionRuns | ConditionItems]
+) -> dict[str, list[Rate]]:
     """
-    Append the rows of every condition: one a run and agent, and one a run's aggregates.
+    Append the rows of every condition: one a run and agent, and one a run's aggregates; of a
+    judge and of people one an item.
 
     Returns by condition the rates that the rows' ``counts`` are of. Runs that no figure can be
     made of leave none.
@@ -31,6 +36,9 @@ def store_rows(report: Report, conditions: Iterable[ConditionRuns]) -> dict[str,
     ids = _run_ids(report)
     counted: dict[str, list[Rate]] = {}
     for condition in conditions:
+        if isinstance(condition, ConditionItems):
+            counted[condition.name] = store_items(report, condition)
+            continue
         counted[condition.name] = []
         try:
             panel, ratios = _counted(condition)

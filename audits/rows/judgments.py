@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from audits.judgment_models import Judge, JudgedItem, Judgment, JudgmentSet
+from audits.metrics.beliefs import BeliefRow
 from audits.metrics.judgments import JudgmentRow
+
+#: Shares of one that were written down add up to within this.
+ROUNDED = 1e-6
 
 
 def judgment_rows(judgment_set: JudgmentSet) -> dict[Judge, list[JudgmentRow]]:
@@ -27,6 +32,38 @@ def judgment_rows(judgment_set: JudgmentSet) -> dict[Judge, list[JudgmentRow]]:
     return dict(found)
 
 
+def believed(rows: Iterable[JudgmentRow]) -> list[BeliefRow]:
+    """
+    Return the scores of judgments as beliefs, where all of them are shares of one.
+
+    Nothing where a score is no share, for then it is a grade, or where no right answer is known.
+    """
+    found = []
+    for row in rows:
+        if row.verdict is None:
+            continue
+        shares = row.scores
+        if len(shares) < 2 or any(not 0 <= share <= 1 for share in shares.values()):
+            return []
+        if abs(sum(shares.values()) - 1) > ROUNDED:
+            return []
+        if row.gold in shares:
+            found.append(_belief(row, str(row.gold)))
+    return found
+
+
+def _belief(row: JudgmentRow, correct: str) -> BeliefRow:
+    return BeliefRow(
+        session_id=f"{row.item_id} {row.order} {row.repeat}",
+        question_id=row.question_id,
+        after=0,
+        belief=row.scores,
+        correct=correct,
+        assigned=row.assigned,
+        family=row.family,
+    )
+
+
 def _row(judgment: Judgment, item: JudgedItem, judge: Judge) -> JudgmentRow:
     order = tuple(judgment.order_shown)
     shown = [c for c in item.candidates if c["candidate_id"] in order]
@@ -42,7 +79,7 @@ def _row(judgment: Judgment, item: JudgedItem, judge: Judge) -> JudgmentRow:
         repeat=judgment.repeat,
         status=judgment.status,
         cause=judgment.cause,
-        gold=item.gold if item.gold in {*names, "tie"} else None,
+        gold=item.gold if not is_alone and item.gold in {*names, "tie"} else None,
         group=item.group,
         assigned=item.metadata.get("assigned"),
         own=next((c["candidate_id"] for c in shown if _wrote(judge, c)), None),

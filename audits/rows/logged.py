@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from audits.metrics.beliefs import BeliefRow
 from audits.metrics.records import AS_LOGGED, PLURALITY, OutcomeRow, RunRow, StateRow, Usage
 from audits.rows.scoring import Scorer
 from runs.engine.normalise import normalise
@@ -61,6 +62,31 @@ def logged_run(
         stop_reason=AS_LOGGED,
         usage=_usage(body.get("usage") or {}),
     )
+
+
+def logged_beliefs(
+    body: Mapping[str, Any], *, question: Question, family: str
+) -> Iterator[BeliefRow]:
+    """
+    Yield what judges believed after each round, where the right option is among their options.
+
+    ``assigned`` is the side of the only speaker; where both sides spoke there is none.
+    """
+    agents = body["agents"]
+    alone = agents[0].get("side") if len(agents) == 1 else None
+    for said in body.get("beliefs") or ():
+        belief = said["belief"]
+        correct = next((option for option in belief if option in question.reference), None)
+        if correct is not None:
+            yield BeliefRow(
+                session_id=f"{body['debate_id']} {said['judge']}",
+                question_id=question.id,
+                after=said["after"],
+                belief=belief,
+                correct=correct,
+                assigned=alone if alone in {"correct", "incorrect"} else None,
+                family=family,
+            )
 
 
 def starts_blind(body: Mapping[str, Any]) -> bool:

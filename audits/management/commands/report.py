@@ -1,4 +1,4 @@
-"""`report`: the figures of an experiment or of imported debates as one file, and two compared."""
+"""`report`: the figures of what has a name as one file, and two files compared."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from audits.reports.build import Report, build_report, report_bytes
 from audits.reports.diff import differences, load_report
 from audits.reports.render import links_of, page_bytes
 from audits.reports.table import table_bytes
+from audits.services import collect
 from debateweb.access import command_workspace
 from debateweb.errors import InputError, NegativeAnswer
 from debateweb.management.base import Command as DebatewebCommand
@@ -37,7 +38,7 @@ class ReportsDifferError(NegativeAnswer):
 
 class Command(DebatewebCommand):
     help = (
-        "Report on an experiment or a set of imported debates: report NAME. "
+        "Report on an experiment, imported debates, judgments or a queue: report NAME. "
         "Compare two report files: report diff A B."
     )
     example = "python manage.py report gsm8k-debate --format json -o report.json"
@@ -51,6 +52,10 @@ class Command(DebatewebCommand):
         parser.add_argument(
             "-o", dest="output", metavar="F", default=STANDARD_OUTPUT,
             help="the file to write (default: -, standard output)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--as", dest="kind", choices=("experiment",),
+            help="report on a judge audit as the experiment that it is",
         )  # fmt: skip
         parser.add_argument(
             "--site", metavar="URL", default=site_address(), type=_address,
@@ -67,13 +72,14 @@ class Command(DebatewebCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         match options["words"]:
             case [name]:
-                self._report(name, options["format"], options["output"], options["site"])
+                self._report(name, options)
             case ["diff", a, b]:
                 self._diff(a, b)
             case _:
                 raise InputError("give one NAME, or: diff A B (see --help)")
 
-    def _report(self, name: str, format_name: str, output: str, site: str) -> None:
+    def _report(self, name: str, options: dict[str, Any]) -> None:
+        format_name, output, site = options["format"], options["output"], options["site"]
         if format_name not in FORMATS:
             raise InputError(
                 f"--format {format_name} is not there yet; print the html file instead"
@@ -82,7 +88,8 @@ class Command(DebatewebCommand):
         if output != STANDARD_OUTPUT and not folder.is_dir():
             raise InputError(f"-o: there is no folder {str(folder)!r}")
         workspace = command_workspace(self.workspace_name)
-        report = build_report(workspace=workspace, name=name)
+        collect(workspace, name)
+        report = build_report(workspace=workspace, name=name, kind=options["kind"])
         if format_name == "html":
             content = page_bytes(report, links_of(workspace.name, name, site=site))
         else:
@@ -156,14 +163,18 @@ def _said(report: Report, output: str) -> str:
     return "\n".join(lines)
 
 
+#: What a condition's line says, the first of these that it has.
+_HEADLINES = ("accuracy_T", "judge_accuracy", "position_consistency", "percent_agreement")
+
+
 def _headline(figures: list[dict[str, Any]]) -> str:
-    """Return the first accuracy at the end, as the reader sees it first in the report."""
-    for figure in figures:
-        if figure["metric"] == "accuracy_T":
-            if figure["value"] is None:
-                return f"accuracy_T null ({figure['reason']})"
-            return f"accuracy_T {figure['value']:.4f} on {figure['n_questions']} questions"
-    return "no accuracy"
+    """Return the first of the headline figures, as the reader sees it first in the report."""
+    first = {one["metric"]: one for one in reversed(figures)}
+    named = [first[metric] for metric in _HEADLINES if metric in first]
+    told = next((one for one in named if one["value"] is not None), None)
+    if told is not None:
+        return f"{told['metric']} {told['value']:.4f} on {told['n_questions']} questions"
+    return f"{named[0]['metric']} null ({named[0]['reason']})" if named else "no accuracy"
 
 
 def write_whole(path: Path, content: bytes) -> None:
