@@ -7,6 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from django.conf import settings as django_settings
 from hypothesis import settings
 
 # A time limit an example would fail on a busy machine; speed is measured in tests/load.
@@ -46,6 +47,8 @@ def real_data() -> Path:
 
 def pytest_configure(config: pytest.Config) -> None:
     required()
+    # Slow by design, which protects people and not the passwords of tests.
+    django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,10 +3,11 @@
 Start throw-away services, run pytest against them, stop them in every case.
 
 ``python tests/run.py [pytest's arguments]``, or ``python tests/run.py -- COMMAND …`` to run
-another command against the same services; under ``DEBATEWEB_TEST_DURABLE=1`` the database waits
-for the disk, as in life. A conftest would be too late: Django reads its
-database settings before. ``DATABASE_URL`` and ``REDIS_URL`` select other servers; they must hold
-nothing of value. Exits as pytest does.
+another command against the same services. Without arguments everything runs, in two lanes side
+by side with services of their own: tests that wait for processes and browsers, and all others.
+Under ``DEBATEWEB_TEST_DURABLE=1`` the database waits for the disk, as in life. A conftest would be
+too late: Django reads its database settings before. ``DATABASE_URL`` and ``REDIS_URL`` select
+other servers, and then one lane; they must hold nothing of value. Exits as pytest does.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from debateweb.errors import DebatewebError  # noqa: E402
 from debateweb.services import binaries, postgres, process, valkey  # noqa: E402
 
 LOWEST_POSTGRES = 15
+#: What mostly waits: for processes, for a browser, for leases to run out.
+WAITING = ("tests/browser", "tests/drills", "tests/debateweb")
 # A crash may lose a throw-away database: no waiting for the disk.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
@@ -39,6 +42,32 @@ FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 def main() -> int:
     for signum in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _leave)
+    words, given = sys.argv[1:], {"DATABASE_URL", "REDIS_URL"} & os.environ.keys()
+    # Two lanes in one database would be in each other's way.
+    return _one_lane(words) if words or given else _both_lanes()
+
+
+def _both_lanes() -> int:
+    """Run the whole suite; the second lane's output follows the first's. Returns the worse code."""
+    others = ["tests", *(f"--ignore={folder}" for folder in WAITING)]
+    with tempfile.TemporaryFile() as output:
+        command = [sys.executable, str(Path(__file__).resolve())]
+        second = subprocess.Popen(
+            [*command, *others], cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            first = subprocess.call([*command, *WAITING], cwd=PROJECT)
+            return max(first, second.wait())
+        finally:
+            if second.poll() is None:
+                process.stop(second, signal.SIGTERM, patience_seconds=10.0)
+            output.seek(0)
+            sys.stdout.flush()
+            shutil.copyfileobj(output, sys.stdout.buffer)
+            sys.stdout.flush()
+
+
+def _one_lane(words: list[str]) -> int:
     with ExitStack() as stack:
         folder = stack.enter_context(_folder())
         env = {
@@ -52,7 +81,7 @@ def main() -> int:
             env["REDIS_URL"] = stack.enter_context(_valkey(folder))
         _check_database(env["DATABASE_URL"])
         _check_broker(env["REDIS_URL"])
-        return _run(_command(sys.argv[1:]), env)
+        return _run(_command(words), env)
 
 
 def _command(words: list[str]) -> list[str]:
