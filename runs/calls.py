@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty
 from typing import Any
@@ -21,6 +21,7 @@ from django.db import connection
 from runs.engine.admission import admit
 from runs.engine.draws import Draws
 from runs.engine.hashing import raw_digest
+from runs.engine.judging import judged_invalid
 from runs.engine.ledger import Amount
 from runs.engine.retries import Ending, decide
 from runs.engine.types import CallPlan, CallResult, CallStatus, Question, Snapshot, Status, Verdict
@@ -72,8 +73,12 @@ class CallDesk:
         snapshot: Snapshot,
         draws: Draws,
         ends_at: float,
+        asked: Mapping[str, Question] | None = None,
     ) -> None:
-        """``ends_at`` is the end of the round on this process's monotonic clock (S10)."""
+        """
+        ``ends_at`` is the end of the round on this process's monotonic clock (S10). ``asked`` is
+        what a call is asked where that is not the run's own question: a judge's calls.
+        """
         self.lease = lease
         self.watch = watch
         self.gateway = gateway
@@ -83,6 +88,7 @@ class CallDesk:
         self.snapshot = snapshot
         self.draws = draws
         self.ends_at = ends_at
+        self.asked = asked or {}
         self.results: list[CallResult] = []
         self.skipped: list[str] = []
         self.cancelled = False
@@ -140,6 +146,10 @@ class CallDesk:
         """Return for each agent the attempt that its verdict is about: the admitted or the last."""
         return {v.agent_id: self._deciding_attempt(v) for v in verdicts}
 
+    def attempt_id(self, call_id: str, ordinal: int | None) -> int | None:
+        """Return the attempt of this ordinal; None where there was none."""
+        return None if ordinal is None else self._attempt_ids[call_id, ordinal]
+
     # Sending -----------------------------------------------------------------------------
 
     def _send(self, calls: Sequence[CallPlan], *, delay_seconds: float = 0.0) -> bool:
@@ -166,20 +176,21 @@ class CallDesk:
         progress = self._progress_of(call.agent_id)
         return attempt_draft(
             call,
-            model=self.arm.models[call.agent_id].name,
-            price=self.arm.prices[call.agent_id],
-            agent=self.protocol.agent(call.agent_id),
+            model=self.arm.model_of(call.agent_id).name,
+            price=self.arm.price_of(call.agent_id),
+            agent=self.arm.agent(call.agent_id),
             ordinal=progress.next_ordinal,
             retry_of=progress.last_attempt,
         )
 
     def _submit(self, call: CallPlan, attempt_id: int, delay_seconds: float) -> Any:
-        config = self.arm.models[call.agent_id]
+        config = self.arm.model_of(call.agent_id)
         request = provider_request(
             call,
             config=config,
+            agent=self.arm.agent(call.agent_id),
             protocol=self.protocol,
-            question=self.question,
+            question=self.asked.get(call.agent_id, self.question),
             snapshot=self.snapshot,
             draws=self.draws,
             timeout_seconds=min(
@@ -197,7 +208,7 @@ class CallDesk:
         )
 
     def _recorded_model(self, agent_id: str) -> Provider | None:
-        set_id = self.arm.recorded_sets.get(agent_id)
+        set_id = self.arm.recorded_sets.get(self.arm.called(agent_id))
         if set_id is None:
             return None
         if set_id not in self._recorded_models:
@@ -241,7 +252,7 @@ class CallDesk:
                 attempt_id=flight.attempt_id,
                 reply=reply,
                 reserved=flight.reserved,
-                price=self.arm.prices[flight.call.agent_id],
+                price=self.arm.price_of(flight.call.agent_id),
             )
             for flight, reply in came
         ]
@@ -280,6 +291,8 @@ class CallDesk:
         """Admission is asked here only where its answer could lead to another call."""
         if result.status is not CallStatus.SUCCEEDED or not self.protocol.retries.invalid:
             return False
+        if call.agent_id in self.asked:
+            return judged_invalid(self.protocol, call, self.asked[call.agent_id], result)
         return self._verdict(call, result).status is Status.INVALID
 
     def _is_answered(self, call: CallPlan) -> bool:

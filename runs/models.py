@@ -661,6 +661,42 @@ class Verdict(models.Model):
         return f"{self.status} for {self.agent_id} in round {self.t}"
 
 
+class JudgeVerdict(models.Model):
+    """
+    What one presentation of a run's candidates to a judge came to (S28).
+
+    ``position`` is its place among the presentations, ``order`` the candidates' values as shown.
+    A failure has its status and reason and says nothing; it is never a tie.
+    """
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="judge_verdicts")
+    t = models.PositiveIntegerField()
+    position = models.PositiveIntegerField()
+    call_id = models.CharField(max_length=64)
+    order = models.JSONField()
+    repeat = models.PositiveIntegerField()
+    status = models.CharField(max_length=16)
+    reason = models.TextField()
+    said = models.CharField(max_length=16, blank=True)
+    choice = models.TextField(blank=True)
+    score = models.IntegerField(null=True)
+    raw_hash = models.CharField(max_length=HASH, blank=True)
+    attempt = models.ForeignKey(Attempt, models.PROTECT, null=True, related_name="judge_verdicts")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "position"], name="judge_verdict_once"),
+            models.CheckConstraint(
+                condition=Q(said__in=["", "candidate", "tie", "abstain", "score"])
+                & (Q(said="") | Q(status="SUCCEEDED")),
+                name="judge_verdict_of_a_success",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.said or self.status} in {self.call_id}"
+
+
 class Aggregate(models.Model):
     """
     A final answer, or the local unresolved fallback (S14, S27).

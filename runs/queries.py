@@ -12,11 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from debateweb.access import workspaces_of
 from debateweb.models import User
 from runs.bindings import from_json
+from runs.engine.aggregation import may_judge
+from runs.engine.judge_prompts import judge_agent
+from runs.engine.judging import CALL_PREFIX
 from runs.engine.ledger import Price
 from runs.engine.snapshots import initial_snapshot, restored_snapshot
 from runs.engine.types import (
@@ -28,10 +31,10 @@ from runs.engine.types import (
     Snapshot,
     State,
 )
-from runs.models import Arm, Debate, DebateSet, Experiment, QuestionSet, Run
+from runs.models import Arm, Commit, Debate, DebateSet, Experiment, QuestionSet, Run
 from runs.models import Question as QuestionRow
 from runs.models import State as StateRow
-from runs.protocols.spec import Protocol
+from runs.protocols.spec import Agent, Protocol
 from runs.providers.catalog import ModelConfig
 from runs.providers.recorded import RecordedProvider, RecordedReply
 
@@ -67,8 +70,9 @@ class ArmContext:
     """
     What every round of an arm needs: its protocol and its models.
 
-    ``models`` is keyed by agent and, for calls that are no agent's, by slot. ``recorded_sets``
-    gives under the same keys the debate set whose replies a recorded model repeats.
+    ``models`` is keyed by agent and, for calls to a judge, by ``CALL_PREFIX``: see ``called``.
+    ``recorded_sets`` gives under the same keys the debate set whose replies a recorded model
+    repeats.
     """
 
     arm_id: int
@@ -76,6 +80,24 @@ class ArmContext:
     models: dict[str, ModelConfig]
     prices: dict[str, Price]
     recorded_sets: dict[str, int]
+
+    @staticmethod
+    def called(agent_id: str) -> str:
+        """Return the key of who answers a call: the agent, or the one judge of all its calls."""
+        return CALL_PREFIX if agent_id.startswith(CALL_PREFIX) else agent_id
+
+    def model_of(self, agent_id: str) -> ModelConfig:
+        return self.models[self.called(agent_id)]
+
+    def price_of(self, agent_id: str) -> Price:
+        return self.prices[self.called(agent_id)]
+
+    def agent(self, agent_id: str) -> Agent:
+        """Return the agent of a call, or the judge in an agent's place."""
+        judge = self.protocol.aggregation.judge
+        if judge is not None and self.called(agent_id) == CALL_PREFIX:
+            return judge_agent(judge)
+        return self.protocol.agent(agent_id)
 
 
 @lru_cache(maxsize=512)
@@ -86,6 +108,8 @@ def arm_context(arm_id: int) -> ArmContext:
     bodies = {agent.id: arm.bindings.get(agent.id) for agent in protocol.agents}
     for agent in protocol.agents:
         bodies[agent.id] = bodies[agent.id] or arm.bindings[agent.model]
+    if protocol.aggregation.judge is not None and may_judge(protocol):
+        bodies[CALL_PREFIX] = arm.bindings[protocol.aggregation.judge.model]
     models = {key: from_json(body) for key, body in bodies.items()}
     return ArmContext(
         arm_id=arm_id,
@@ -120,6 +144,12 @@ def snapshot_of_run(*, run_id: int, t: int, agent_ids: tuple[str, ...]) -> Snaps
         return initial_snapshot()
     rows = StateRow.objects.filter(run_id=run_id, round__lt=t)
     return restored_snapshot(t=t, history=map(engine_state, rows), agent_ids=agent_ids)
+
+
+def committed_rounds(run_id: int) -> int:
+    """Return how many rounds a run has committed; the last snapshot opens the one after them."""
+    newest = Commit.objects.filter(run_id=run_id).aggregate(t=Max("t"))["t"]
+    return 0 if newest is None else int(newest) + 1
 
 
 def engine_state(row: StateRow) -> State:

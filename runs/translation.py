@@ -8,7 +8,7 @@ from typing import Any
 
 from runs.engine.draws import Draws
 from runs.engine.ledger import Amount, Price, cost, is_known, reserve_bound, settlement
-from runs.engine.types import CallPlan, CallResult, Question, ReadSet, Snapshot
+from runs.engine.types import CallKind, CallPlan, CallResult, Question, ReadSet, Snapshot
 from runs.protocols.spec import Agent, Protocol
 from runs.providers.base import Origin, ProviderReply, ProviderRequest
 from runs.providers.catalog import ModelConfig
@@ -62,6 +62,7 @@ def provider_request(
     call: CallPlan,
     *,
     config: ModelConfig,
+    agent: Agent,
     protocol: Protocol,
     question: Question,
     snapshot: Snapshot,
@@ -69,7 +70,7 @@ def provider_request(
     timeout_seconds: float,
 ) -> ProviderRequest:
     """Return what the provider is asked, with what simulated and recorded models may know."""
-    decoding = protocol.agent(call.agent_id).decoding
+    decoding = agent.decoding
     return ProviderRequest(
         model=config.upstream_name,
         prompt=call.prompt,
@@ -87,6 +88,8 @@ def provider_request(
 def _origin(
     call: CallPlan, protocol: Protocol, question: Question, snapshot: Snapshot, draws: Draws
 ) -> Origin:
+    if call.kind is CallKind.JUDGE:
+        return _judge_origin(call, question, draws)
     own = snapshot.state_of(call.agent_id)
     answers = {(s.agent_id, s.state_version): s.answer for s in snapshot.history}
     shown = sorted(call.read_set.peers, key=lambda entry: entry.position)
@@ -105,6 +108,20 @@ def _origin(
         own_answer=own.answer.value if own is not None and own.answer.is_vote else None,
         peer_answers=tuple(answer.value if answer.is_vote else None for answer in peers),
         output_format=protocol.output.format,
+    )
+
+
+def _judge_origin(call: CallPlan, asked: Question, draws: Draws) -> Origin:
+    """Return what a simulated judge may know: its options, and not which of them is right."""
+    return Origin(
+        run_seed=draws.run_seed,
+        question_hash=draws.question_hash,
+        question_id=asked.id,
+        answer_type=asked.answer_type,
+        choices=asked.choices,
+        agent_id=call.agent_id,
+        t=call.t,
+        kind=call.kind,
     )
 
 

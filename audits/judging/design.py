@@ -11,8 +11,8 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from audits.metrics.presentation import presentation_orders
 from runs.engine.choices import letters
+from runs.engine.presentation import presentation_orders
 from runs.protocols.spec import Agent, Decoding, Output, Prompts, Protocol, Topology
 
 #: A protocol has at most so many agents.

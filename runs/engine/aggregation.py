@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from runs.engine.draws import Draws
 from runs.engine.errors import EngineError
+from runs.engine.judge_combining import Decision, JudgeVerdicts, combined
 from runs.engine.types import Answer, AnswerKind, Outcome, Snapshot, State
 from runs.protocols.spec import Protocol
 
@@ -36,22 +37,33 @@ class _Case:
     zero: Snapshot | None
     draws: Draws
     t: int
+    judged: JudgeVerdicts | None
 
 
 Counts = tuple[tuple[str, int], ...]
 
 
 def aggregate(
-    *, protocol: Protocol, snapshot: Snapshot, t: int, zero: Snapshot | None, draws: Draws
+    *,
+    protocol: Protocol,
+    snapshot: Snapshot,
+    t: int,
+    zero: Snapshot | None,
+    draws: Draws,
+    judged: JudgeVerdicts | None = None,
 ) -> Outcome:
     """
     Return the outcome at ``t`` of the candidates in ``snapshot``.
 
-    ``zero`` is the snapshot after t = 0, which the policy ``round_zero_plurality`` looks at.
+    ``zero`` is the snapshot after t = 0, which the policy ``round_zero_plurality`` looks at;
+    ``judged`` what a judge said of these candidates (S28), empty where there was nothing to ask.
     Without a winner the answer is ABSTAIN with the reason. Raises UnsupportedAggregationError
-    for kinds and policies that take a model call or figures that votes do not hold.
+    for kinds and policies that take figures that votes do not hold, and, without ``judged``, for
+    every protocol in which a judge may decide: it was not run on this snapshot.
     """
     kind = protocol.aggregation.kind
+    if judged is None and may_judge(protocol):
+        raise UnsupportedAggregationError("aggregation.judge: was not asked about these candidates")
     if kind == "none":
         return unresolved(
             protocol=protocol, snapshot=snapshot, t=t, issues=("the protocol names no aggregator",)
@@ -60,7 +72,43 @@ def aggregate(
     if rule is None:
         raise UnsupportedAggregationError(f"aggregation.kind: {kind} is not a count of votes")
     voters = _voters(protocol, snapshot)
-    return rule(_Case(protocol, voters, zero, draws, t), counted(voters))
+    return rule(_Case(protocol, voters, zero, draws, t, judged), counted(voters))
+
+
+def may_judge(protocol: Protocol) -> bool:
+    """Return whether some end of a run has a judge decide (S28)."""
+    return protocol.aggregation.kind == "judge" or "judge" in protocol.aggregation.tie
+
+
+def judged_candidates(
+    *, protocol: Protocol, snapshot: Snapshot, zero: Snapshot | None, t: int, draws: Draws
+) -> tuple[str, ...]:
+    """
+    Return the values that a judge has to decide among; fewer than two leave nothing to ask.
+
+    With kind judge these are the distinct valid votes, in the order of the configured agents who
+    hold them first; with the tie policy judge those that are level when its turn comes.
+    """
+    voters = _voters(protocol, snapshot)
+    held = dict.fromkeys(s.answer.value for s in voters if s.answer.is_vote)
+    if protocol.aggregation.kind == "judge":
+        return tuple(held)
+    if "judge" not in protocol.aggregation.tie:
+        return ()
+    found = _asking(_Case(protocol, voters, zero, draws, t, None), counted(voters))
+    return tuple(value for value in held if value in found)
+
+
+def _asking(case: _Case, counts: Counts) -> tuple[str, ...]:
+    """Return the tied values that no policy before the judge's can tell apart."""
+    first = _first_place(counts)
+    if case.protocol.aggregation.kind not in ("plurality", "strict_majority") or len(first) < 2:
+        return ()
+    tie = case.protocol.aggregation.tie
+    for policy in tie[: tie.index("judge")]:
+        if policy not in _POLICIES or _POLICIES[policy](case, first) is not None:
+            return ()
+    return first
 
 
 def _voters(protocol: Protocol, snapshot: Snapshot) -> tuple[State, ...]:
@@ -111,10 +159,43 @@ def _strict_majority(case: _Case, counts: Counts) -> Outcome:
     return _outcome(case, counts, _abstention("no strict majority"))
 
 
+def _judge(case: _Case, counts: Counts) -> Outcome:
+    """
+    The candidate that the judge's verdicts name under the protocol's rule of combination.
+
+    A single candidate needs no judge. Where the rule names none, the outcome is unresolved and
+    says why: a flip between orders is a conflict and never a tie (S28).
+    """
+    candidates = tuple(dict.fromkeys(s.answer.value for s in case.voters if s.answer.is_vote))
+    if not candidates:
+        return _outcome(case, counts, _abstention("no valid votes"))
+    if len(candidates) == 1:
+        return _outcome(case, counts, _winner(case, candidates[0]))
+    decision = _decision(case, candidates)
+    if decision.winner is not None:
+        winner = _outcome(case, counts, _winner(case, decision.winner))
+        return replace(winner, open_issues=decision.issues)
+    answer = Answer(raw="", kind=AnswerKind.ABSTAIN, reason="unresolved")
+    return replace(
+        _outcome(case, counts, answer),
+        unresolved=True,
+        candidates=_listed(case.voters),
+        open_issues=decision.issues,
+    )
+
+
+def _decision(case: _Case, candidates: tuple[str, ...]) -> Decision:
+    settings = case.protocol.aggregation.judge
+    if settings is None or case.judged is None:
+        raise UnsupportedAggregationError("aggregation.judge: was not asked")
+    return combined(settings=settings, candidates=candidates, verdicts=case.judged)
+
+
 _RULES: dict[str, Callable[[_Case, Counts], Outcome]] = {
     "single": _single,
     "plurality": _plurality,
     "strict_majority": _strict_majority,
+    "judge": _judge,
 }
 
 
@@ -124,15 +205,23 @@ def _first_place(counts: Counts) -> tuple[str, ...]:
 
 def _resolved(case: _Case, counts: Counts, tied: tuple[str, ...]) -> Outcome:
     """Put a tie through the policies; one that cannot tell passes it on to the next."""
+    issues: tuple[str, ...] = ()
+    answer, by = _abstention("tied"), ""
     for policy in case.protocol.aggregation.tie:
         if policy == "abstain":
-            return _outcome(case, counts, _abstention("tied"), tied=True, by=policy)
-        if policy not in _POLICIES:
+            by = policy
+            break
+        if policy == "judge":
+            decision = _decision(case, tied)
+            value, issues = decision.winner, decision.issues
+        elif policy in _POLICIES:
+            value = _POLICIES[policy](case, tied)
+        else:
             raise UnsupportedAggregationError(f"aggregation.tie: {policy} takes a model call")
-        value = _POLICIES[policy](case, tied)
         if value is not None:
-            return _outcome(case, counts, _winner(case, value), tied=True, by=policy)
-    return _outcome(case, counts, _abstention("tied"), tied=True)
+            answer, by = _winner(case, value), policy
+            break
+    return replace(_outcome(case, counts, answer, tied=True, by=by), open_issues=issues)
 
 
 def _round_zero_plurality(case: _Case, tied: tuple[str, ...]) -> str | None:
@@ -226,6 +315,10 @@ def unresolved(
         answer=_abstention("unresolved"),
         counts=counted(voters),
         unresolved=True,
-        candidates=tuple((s.agent_id, s.answer.value or s.answer.kind.value) for s in ordered),
+        candidates=_listed(ordered),
         open_issues=(*issues, *own),
     )
+
+
+def _listed(states: Sequence[State]) -> tuple[tuple[str, str], ...]:
+    return tuple((s.agent_id, s.answer.value or s.answer.kind.value) for s in states)

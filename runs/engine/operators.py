@@ -25,6 +25,7 @@ from runs.engine.types import (
     CallPlan,
     CallResult,
     Evidence,
+    PromptMessage,
     Question,
     RoundCommit,
     RoundPlan,
@@ -233,7 +234,7 @@ def _call(asked: Asked, agent: Agent, snapshot: Snapshot) -> CallPlan:
     t = snapshot.t
     rendered = _rendered(asked, agent.id, snapshot)
     schema = response_schema(asked.question, asked.protocol)
-    seed = _sampling_seed(asked.draws, agent, t)
+    seed = sampling_seed(asked.draws, agent, t)
     return CallPlan(
         agent_id=agent.id,
         t=t,
@@ -243,7 +244,7 @@ def _call(asked: Asked, agent: Agent, snapshot: Snapshot) -> CallPlan:
         read_set=rendered.read_set,
         parent_version=0 if t == 0 else version_of(snapshot, agent.id),
         max_output_tokens=agent.decoding.max_output_tokens,
-        input_token_bound=_input_token_bound(rendered, schema),
+        input_token_bound=input_token_bound(rendered.prompt, schema),
         request_digest=request_digest(
             model_slot=agent.model,
             prompt=rendered.prompt,
@@ -261,15 +262,16 @@ def _rendered(asked: Asked, agent_id: str, snapshot: Snapshot) -> Rendered:
     return render_revision(asked, agent_id, snapshot)
 
 
-def _sampling_seed(draws: Draws, agent: Agent, t: int) -> int | None:
+def sampling_seed(draws: Draws, agent: Agent, t: int) -> int | None:
+    """Return the seed that is sent with a call, where the agent's decoding asks for one."""
     if not agent.decoding.seeded:
         return None
     return draws.below(_SEED_BOUND, agent=agent.id, t=t, purpose="sampling")
 
 
-def _input_token_bound(rendered: Rendered, schema: Mapping[str, Any] | None) -> int:
+def input_token_bound(prompt: Iterable[PromptMessage], schema: Mapping[str, Any] | None) -> int:
     """Return an upper bound of the input's tokens: no tokenizer makes more than one a byte."""
-    texts = sum(len(m.content.encode("utf-8")) + TOKENS_PER_MESSAGE for m in rendered.prompt)
+    texts = sum(len(m.content.encode("utf-8")) + TOKENS_PER_MESSAGE for m in prompt)
     return texts + (len(canonical_bytes(schema)) if schema is not None else 0)
 
 
@@ -299,5 +301,5 @@ def _refuse_foreign_plan(
         raise InconsistentInputError("the plan was made from another snapshot")
     draws = Draws(run_seed, question_hash(question))
     for call in plan.calls:
-        if call.seed != _sampling_seed(draws, protocol.agent(call.agent_id), plan.t):
+        if call.seed != sampling_seed(draws, protocol.agent(call.agent_id), plan.t):
             raise InconsistentInputError(f"the plan of {call.agent_id!r} has another run's seed")

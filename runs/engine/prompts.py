@@ -194,7 +194,7 @@ def _common_values(asked: Asked, agent: Agent, marks: Fence) -> dict[str, str]:
     return {
         "question": asked.question.text,
         "choices": choices_text(asked.question),
-        "evidence": _evidence_text(asked, agent, marks),
+        "evidence": evidence_text(asked, agent, marks),
         "candidates": _candidates_text(asked, agent, marks),
         "persona": agent.persona,
         "side": agent.side or "",
@@ -210,9 +210,10 @@ def choices_text(question: Question) -> str:
     return "\n".join(lines) if question.choices else ""
 
 
-def _evidence_text(asked: Asked, agent: Agent, marks: Fence) -> str:
+def evidence_text(asked: Asked, agent: Agent, marks: Fence) -> str:
+    """Return the evidence that this agent reads, each piece between marks."""
     return "\n".join(
-        marks.block("evidence", _evidence_body(item)) for item in _evidence_for(asked, agent)
+        marks.block("evidence", evidence_body(item)) for item in _evidence_for(asked, agent)
     )
 
 
@@ -237,7 +238,8 @@ def _evidence_for(asked: Asked, agent: Agent) -> tuple[Evidence, ...]:
     return tuple(item for item in asked.evidence if item.id in agent.evidence)
 
 
-def _evidence_body(item: Evidence) -> str:
+def evidence_body(item: Evidence) -> str:
+    """Return a piece of evidence as it stands between its marks."""
     # Ids and sources come from the same files as the texts and are no more to be trusted.
     head = f"[{item.id}] {item.source}".rstrip()
     return f"{head}\n{item.text}"
@@ -245,7 +247,7 @@ def _evidence_body(item: Evidence) -> str:
 
 def _marks(asked: Asked, agent: Agent, texts: Iterable[str], t: int) -> Fence:
     # Without reader and seed in the key, prompts that say the same are the same bytes.
-    evidence = (_evidence_body(item) for item in _evidence_for(asked, agent))
+    evidence = (evidence_body(item) for item in _evidence_for(asked, agent))
     return fence((*texts, *evidence), seed=(asked.draws.question_hash, t))
 
 

@@ -18,6 +18,7 @@ from runs.engine.draws import Draws
 from runs.engine.errors import EngineError
 from runs.engine.finish import final_outcome
 from runs.engine.hashing import evidence_hash, question_hash
+from runs.engine.judging import plan_judging, read_verdicts
 from runs.engine.operators import commit_round, plan_round
 from runs.engine.snapshots import initial_snapshot
 from runs.engine.stopping import HOST_STOPS
@@ -26,6 +27,8 @@ from runs.engine.types import (
     CallPlan,
     CallResult,
     Evidence,
+    JudgePlan,
+    JudgeVerdict,
     Outcome,
     PromptMessage,
     Question,
@@ -34,6 +37,7 @@ from runs.engine.types import (
     RoundPlan,
     Snapshot,
     State,
+    Status,
     Stop,
     StopReason,
     Verdict,
@@ -87,12 +91,33 @@ class RoundRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgingRecord:
+    """
+    What a judge was asked at the end of a run, and said (S28).
+
+    ``t`` is the stage's place among the run's rounds; ``calls`` and ``results`` are as in a
+    round; ``verdicts`` stand in the order of the plan's presentations.
+    """
+
+    t: int
+    calls: tuple[CallRecord, ...]
+    results: tuple[CallResult, ...]
+    verdicts: tuple[JudgeVerdict, ...]
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        return tuple(v.call_id for v in self.verdicts if v.status is Status.SKIPPED_BUDGET)
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """
     One run on one question.
 
-    ``branched`` is None where t = 0 was sampled; else the states taken over, and the records may
-    begin at t = 0 (without calls) or at t = 1. ``stop`` is None while the run goes on.
+    ``judging`` is None where no judge was asked; ``is_judging`` is true while its calls are still
+    under way, so that there is a stop and no outcome. ``branched`` is None where t = 0 was
+    sampled; else the states taken over, and the records may begin at t = 0 (without calls) or at
+    t = 1. ``stop`` is None while the run goes on.
     """
 
     protocol: Protocol
@@ -106,6 +131,8 @@ class RunRecord:
     branched: tuple[State, ...] | None = None
     stop: Stop | None = None
     outcome: Outcome | None = None
+    judging: JudgingRecord | None = None
+    is_judging: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +223,48 @@ class _Reached:
 
     def end(self) -> Iterator[Disagreement]:
         """Compare the stop and the final answer."""
-        stored, due = self._record.stop, self._stop
-        if not _may_declare(stored, due):
-            yield from _compare_parts("run", "stop", stored, due)
-        stop = stored or due
+        stored, reached = self._record.stop, self._stop
+        if not _may_declare(stored, reached):
+            yield from _compare_parts("run", "stop", stored, reached)
+        stop = stored or reached
+        if self._record.outcome is None and self._record.is_judging:
+            return
         if stop is None or self._record.outcome is None:
             yield from _compare("run", "outcome", self._record.outcome is None, stop is None)
             return
-        yield from _compare_parts("run", "outcome", self._record.outcome, self._outcome(stop))
+        judged: tuple[JudgeVerdict, ...] | None = None
+        plan = self._judging(stop)
+        if plan is not None:
+            judged = self._judged(plan)
+            yield from _judging("the judge", self._record.judging, plan, judged)
+        elif self._record.judging is not None and stop.reason not in _OVERRIDES:
+            yield Disagreement("the judge", "calls", "made", "not planned")
+        due = self._outcome(stop, judged)
+        yield from _compare_parts("run", "outcome", self._record.outcome, due)
+
+    def _judging(self, stop: Stop) -> JudgePlan | None:
+        record = self._record
+        return plan_judging(
+            protocol=record.protocol,
+            question=record.question,
+            evidence=record.evidence,
+            zero=self._zero or self._snapshot,
+            last=self._snapshot,
+            stop=stop,
+            t=max(self._opened - 1, 0),
+            stage_t=record.judging.t if record.judging is not None else self._opened,
+            run_seed=record.run_seed,
+        )
+
+    def _judged(self, plan: JudgePlan) -> tuple[JudgeVerdict, ...]:
+        """Read the verdicts again from what came back (S34)."""
+        stored = self._record.judging
+        return read_verdicts(
+            protocol=self._record.protocol,
+            plan=plan,
+            results=stored.results if stored is not None else (),
+            skipped=stored.skipped if stored is not None else (),
+        )
 
     def _plan(self) -> RoundPlan:
         return plan_round(
@@ -245,7 +306,7 @@ class _Reached:
         )
         yield from _compare_parts(where, "outcome", stored.outcome, recomputed)
 
-    def _outcome(self, stop: Stop) -> Outcome:
+    def _outcome(self, stop: Stop, judged: tuple[JudgeVerdict, ...] | None) -> Outcome:
         return final_outcome(
             protocol=self._record.protocol,
             zero=self._zero or self._snapshot,
@@ -254,6 +315,7 @@ class _Reached:
             t=max(self._opened - 1, 0),
             run_seed=self._record.run_seed,
             question=self._record.question,
+            judged=judged,
         )
 
 
@@ -276,6 +338,32 @@ def _calls(where: str, stored: RoundRecord, plan: RoundPlan) -> Iterator[Disagre
         yield from _compare_parts(at, "", call, planned[call.agent_id])
     for agent_id in sorted({r.agent_id for r in stored.results if r.t == stored.t} - made):
         yield Disagreement(f"{where}, agent {agent_id}", "call", "missing", "made")
+
+
+def _judging(
+    where: str,
+    stored: JudgingRecord | None,
+    plan: JudgePlan,
+    verdicts: tuple[JudgeVerdict, ...],
+) -> Iterator[Disagreement]:
+    """Compare what the judge was asked and said with what follows from the records (S28)."""
+    if stored is None:
+        yield Disagreement(where, "verdicts", "missing", f"{len(verdicts)} presentations")
+        return
+    planned = {call.agent_id: CallRecord.of(call) for call in plan.calls}
+    for call in stored.calls:
+        at = f"{where}, call {call.agent_id}"
+        if call.agent_id not in planned:
+            yield Disagreement(at, "call", "made", "not planned")
+            continue
+        yield from _compare_parts(at, "", call, planned[call.agent_id])
+    made = {call.agent_id for call in stored.calls}
+    for call_id in sorted({result.agent_id for result in stored.results} - made):
+        yield Disagreement(f"{where}, call {call_id}", "call", "missing", "made")
+    ids = tuple(v.call_id for v in stored.verdicts)
+    yield from _compare(where, "verdict calls", ids, tuple(v.call_id for v in verdicts))
+    for left, right in zip(stored.verdicts, verdicts, strict=False):
+        yield from _compare_parts(f"{where}, call {left.call_id}", "verdict", left, right)
 
 
 def _commit(where: str, stored: RoundRecord, commit: RoundCommit) -> Iterator[Disagreement]:

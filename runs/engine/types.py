@@ -302,6 +302,46 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeVerdict:
+    """
+    What one presentation of the candidates to a judge came to (S28).
+
+    ``call_id`` names the presentation among the calls of its run; ``order`` are the candidates'
+    values as shown, ``repeat`` counts from 1 how often this order is shown. ``said`` is
+    "candidate", "tie", "abstain" or "score", and empty where ``status`` is no success: a failure
+    is never a verdict. ``choice`` is the value that was chosen or scored, ``attempt`` the ordinal
+    of the attempt that decided and ``raw_hash`` its bytes' hash.
+    """
+
+    call_id: str
+    order: tuple[str, ...]
+    repeat: int
+    status: Status
+    reason: str = ""
+    said: str = ""
+    choice: str = ""
+    score: int | None = None
+    attempt: int | None = None
+    raw_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePlan:
+    """
+    All calls to a judge at a run's end: one for each presentation, in one order for both.
+
+    ``orders`` and ``repeats`` say what each call shows; ``candidates`` are the values to decide
+    among, of which an order shows all, two or one, as the mode has it.
+    """
+
+    t: int
+    candidates: tuple[str, ...]
+    orders: tuple[tuple[str, ...], ...]
+    repeats: tuple[int, ...]
+    calls: tuple[CallPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Why a run ended and the observables it was judged by (S13)."""
 

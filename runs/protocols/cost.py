@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from runs.engine.aggregation import may_judge
+from runs.engine.judging import CALL_PREFIX, orders_shown
 from runs.engine.ledger import TOKENS_PER_PRICE_UNIT, Price, reserve_bound
 from runs.engine.operators import refuse_unsupported
 from runs.protocols.prompt_lengths import PromptLengths, Sizes, in_degree
@@ -52,22 +54,32 @@ class CallBound:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The most that a run can use: every round, every retry, every cap."""
+    """
+    The most that a run can use: every round, every retry, every cap.
+
+    ``judging`` are the calls to a judge at the end (S28), as many as there may be; like
+    ``final_microusd`` they are kept back before anything is sampled (S30).
+    """
 
     per_call: tuple[CallBound, ...]
     final_microusd: int = 0
+    judging: tuple[CallBound, ...] = ()
+
+    @property
+    def every_call(self) -> tuple[CallBound, ...]:
+        return self.per_call + self.judging
 
     @property
     def calls(self) -> int:
-        return sum(call.attempts for call in self.per_call)
+        return sum(call.attempts for call in self.every_call)
 
     @property
     def input_tokens(self) -> int:
-        return sum(call.attempts * call.input_tokens for call in self.per_call)
+        return sum(call.attempts * call.input_tokens for call in self.every_call)
 
     @property
     def output_tokens(self) -> int:
-        return sum(call.attempts * call.output_tokens for call in self.per_call)
+        return sum(call.attempts * call.output_tokens for call in self.every_call)
 
     def microusd(self, prices: Prices) -> int:
         """Return the bound in money. Raises ValueError for a slot without a price."""
@@ -78,7 +90,7 @@ class Bound:
                 max_output_tokens=call.output_tokens,
                 price=_price(prices, call.slot),
             ).microusd
-            for call in self.per_call
+            for call in self.every_call
         )
 
 
@@ -146,6 +158,29 @@ def bound(protocol: Protocol, sizes: Sizes) -> Bound:
             for agent in protocol.agents
         ),
         final_microusd=protocol.limits.final_microusd,
+        judging=_judging(protocol, lengths),
+    )
+
+
+def _judging(protocol: Protocol, lengths: PromptLengths) -> tuple[CallBound, ...]:
+    """Bound the calls to a judge: as many and as long as any number of candidates makes them."""
+    settings = protocol.aggregation.judge
+    voters = sum(agent.votes for agent in protocol.agents)
+    if settings is None or not may_judge(protocol) or voters < 2:
+        return ()
+    retries = protocol.retries
+    numbers = range(2, voters + 1)
+    presentations = max(len(orders_shown(settings, k, None)) for k in numbers) * settings.repeats
+    at_once = {"pairwise": 2, "pointwise": 1}.get(settings.mode, voters)
+    return (
+        CallBound(
+            agent_id=CALL_PREFIX,
+            t=protocol.revision_rounds + 1,
+            slot=settings.model,
+            attempts=presentations * (1 + retries.transport + retries.timeout + retries.invalid),
+            input_tokens=lengths.judge(settings, at_once),
+            output_tokens=settings.decoding.max_output_tokens,
+        ),
     )
 
 
@@ -175,7 +210,23 @@ def expected(
             + opened * reads * a_tokens,
             output_tokens=before.output_tokens + (1 + revisions) * a_tokens,
         )
+    _add_judging(totals, protocol, q_tokens, a_tokens)
     return Expected(totals)
+
+
+def _add_judging(totals: dict[str, Use], protocol: Protocol, q_tokens: int, a_tokens: int) -> None:
+    """Add a judge that always decides: it is expected to be asked about two candidates."""
+    settings = protocol.aggregation.judge
+    if settings is None or protocol.aggregation.kind != "judge" or len(protocol.agents) < 2:
+        return
+    calls = len(orders_shown(settings, 2, None)) * settings.repeats
+    read = {"pointwise": 1, "transcript": 2 + len(protocol.agents)}.get(settings.mode, 2)
+    before = totals.get(settings.model, Use(Fraction(0), Fraction(0), Fraction(0)))
+    totals[settings.model] = Use(
+        calls=before.calls + calls,
+        input_tokens=before.input_tokens + calls * (q_tokens + read * a_tokens),
+        output_tokens=before.output_tokens + calls * a_tokens,
+    )
 
 
 def match_samples(

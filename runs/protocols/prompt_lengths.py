@@ -13,12 +13,14 @@ from typing import Self
 
 from runs.engine.delimiting import fence
 from runs.engine.hashing import canonical_bytes
+from runs.engine.judge_prompts import candidate_head, reply_format, speaker_head
 from runs.engine.operators import TOKENS_PER_MESSAGE
 from runs.engine.parsing import response_schema
 from runs.engine.prompts import CANDIDATE, NO_MESSAGES, NO_OWN_STATE, choices_text
 from runs.engine.templates import DEFAULT_PEER, texts_for
 from runs.engine.types import Evidence, Question
 from runs.protocols.checks import SLOT
+from runs.protocols.decisions import JudgeSettings
 from runs.protocols.spec import Agent, Protocol
 
 _BYTES_PER_CHAR = 4  # The most that UTF-8 needs.
@@ -93,6 +95,24 @@ class PromptLengths:
         if t > 0 and self._protocol.selection.own_history == "all":
             total += self._history(agent, t)
         return total
+
+    def judge(self, settings: JudgeSettings, candidates: int) -> int:
+        """Return the bound of a judge's prompt that shows at most so many candidates (S28)."""
+        sizes, last = self._sizes, self._protocol.revision_rounds
+        rounds = last + 1 if settings.sees_rounds == "all" else 1
+        shown = candidates * rounds
+        said = len(self._protocol.agents) * rounds
+        candidate = len(candidate_head("A", last)) + _JUDGED["candidate"] + self._message_bytes
+        message = len(speaker_head(len(self._protocol.agents), last)) + _JUDGED["message"]
+        values = {
+            "question": sizes.question_bytes,
+            "choices": sizes.choices_bytes,
+            "evidence": sizes.evidence_bytes if settings.sees_evidence else 0,
+            "candidates": shown * (candidate + len("\n\n")),
+            "transcript": said * (message + self._message_bytes + len("\n\n")),
+            "answer_format": _bytes(reply_format(settings, candidates)),
+        }
+        return _filled(settings.prompt, values) + TOKENS_PER_MESSAGE
 
     def _history(self, agent: Agent, t: int) -> int:
         """Return the length of the turns before ``t``: of each what was asked and answered."""
@@ -185,4 +205,5 @@ def _candidate_bytes(item: Evidence) -> int:
 
 _FENCE = fence((), seed=())  # Any key will do: all are of one length.
 _BLOCK = {kind: len(_FENCE.block(kind, "")) for kind in ("own_text", "message")}
+_JUDGED = {kind: len(_FENCE.block(kind, "\nAnswer: ")) for kind in ("candidate", "message")}
 _INLINE = {kind: len(_FENCE.inline(kind, "")) for kind in ("own_answer", "answer")}

@@ -7,6 +7,7 @@ hashed, compared and stored; an experiment with it is refused before anything st
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from runs.protocols.spec import Output, Protocol, Selection
@@ -15,9 +16,20 @@ from runs.protocols.spec import Output, Protocol, Selection
 EXECUTED: dict[str, frozenset[str]] = {
     "topology.kind": frozenset(("full", "none", "ring", "star", "k_regular", "groups", "custom")),
     "selection.show": frozenset(("full_answer", "final_answer", "final_and_justification")),
-    "aggregation.kind": frozenset(("plurality", "strict_majority", "single")),
-    "aggregation.tie": frozenset(("abstain", "round_zero_plurality", "seeded_lot", "agent_order")),
+    "aggregation.kind": frozenset(("plurality", "strict_majority", "single", "judge")),
+    "aggregation.tie": frozenset(
+        ("abstain", "round_zero_plurality", "judge", "seeded_lot", "agent_order")
+    ),
 }
+
+#: What a judge's prompt may show, and what it has to: without them it could not decide.
+JUDGE_SLOTS = frozenset(
+    ("question", "choices", "candidates", "transcript", "evidence", "answer_format")
+)
+#: The alphabet holds so many candidates beside a judge's two other options.
+MOST_JUDGED_AT_ONCE = 24
+
+_SLOT = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 
 
 def unsupported(protocol: Protocol) -> list[str]:
@@ -82,6 +94,30 @@ def _decisions(protocol: Protocol) -> Iterator[str]:
             yield _not_yet(f"stopping.{name}")
 
 
+def _judge(protocol: Protocol) -> Iterator[str]:
+    aggregation = protocol.aggregation
+    judge = aggregation.judge
+    if judge is None or (aggregation.kind != "judge" and "judge" not in aggregation.tie):
+        return
+    path = "aggregation.judge"
+    if judge.by != "model":
+        yield _not_yet(f"{path}.by", judge.by)
+    for name in ("may_ask", "synthesise"):
+        if getattr(judge, name):
+            yield _not_yet(f"{path}.{name}")
+    slots = set(_SLOT.findall(judge.prompt))
+    for name in sorted(slots - JUDGE_SLOTS):
+        yield _not_yet(f"{path}.prompt", f"the slot {{{{{name[:40]}}}}}")
+    needed = {"candidates", "answer_format"} | ({"transcript"} & {judge.mode})
+    for name in sorted(needed - slots):
+        yield _not_yet(f"{path}.prompt", f"without {{{{{name}}}}}")
+    voters = sum(agent.votes for agent in protocol.agents)
+    if judge.mode in ("listwise", "transcript") and voters > MOST_JUDGED_AT_ONCE:
+        yield _not_yet(
+            f"{path}.mode", f"{judge.mode} of more than {MOST_JUDGED_AT_ONCE} candidates"
+        )
+
+
 def _components(protocol: Protocol) -> Iterator[str]:
     present = {
         "generated_experts": protocol.generated_experts is not None,
@@ -100,5 +136,6 @@ _RULES: tuple[Callable[[Protocol], Iterator[str]], ...] = (
     _replies,
     _tools,
     _decisions,
+    _judge,
     _components,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from runs.engine.aggregation import may_judge
 from runs.engine.ledger import Amount, Price, reserve_bound
 from runs.experiment_file import BudgetSpec
 from runs.protocols import cost
@@ -30,20 +31,42 @@ def opening_bound(protocol: Protocol, sizes: cost.Sizes, prices: Mapping[str, Pr
     what is kept back for the final aggregation, without which no run begins. ``prices`` is keyed
     by agent or by slot.
     """
-    calls = [
-        reserve_bound(
-            input_token_bound=call.input_tokens,
-            max_output_tokens=call.output_tokens,
-            price=prices.get(call.agent_id) or prices.get(call.slot) or Price.free(),
-        )
-        for call in cost.bound(protocol, sizes).per_call
-        if call.t == 0
-    ]
+    most = cost.bound(protocol, sizes)
+    calls = [_once(call, prices) for call in most.per_call if call.t == 0]
+    final = _kept_back(most, prices)
     takes_all = protocol.limits.round_reservation == "all_or_nothing"
     together = sum if takes_all else min
     return Amount(
-        microusd=together(c.microusd for c in calls) + protocol.limits.final_microusd,
-        output_tokens=together(c.output_tokens for c in calls),
+        microusd=together(c.microusd for c in calls) + final.microusd,
+        output_tokens=together(c.output_tokens for c in calls) + final.output_tokens,
+    )
+
+
+def final_bound(protocol: Protocol, sizes: cost.Sizes, prices: Mapping[str, Price]) -> Amount:
+    """
+    Return what is kept back before a run's first call (S30).
+
+    What the protocol says, and the most that a judge's calls can use at the end, retries included.
+    ``prices`` is keyed as in ``opening_bound``, or by the prefix of a judge's calls.
+    """
+    if not may_judge(protocol):
+        return Amount(microusd=protocol.limits.final_microusd)
+    return _kept_back(cost.bound(protocol, sizes), prices)
+
+
+def _kept_back(most: cost.Bound, prices: Mapping[str, Price]) -> Amount:
+    kept = Amount(microusd=most.final_microusd)
+    for call in most.judging:
+        one = _once(call, prices)
+        kept += Amount(one.microusd * call.attempts, one.output_tokens * call.attempts)
+    return kept
+
+
+def _once(call: cost.CallBound, prices: Mapping[str, Price]) -> Amount:
+    return reserve_bound(
+        input_token_bound=call.input_tokens,
+        max_output_tokens=call.output_tokens,
+        price=prices.get(call.agent_id) or prices.get(call.slot) or Price.free(),
     )
 
 

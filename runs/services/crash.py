@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from runs.engine.finish import final_outcome
 from runs.engine.snapshots import snapshot_at
 from runs.engine.types import Answer, AnswerKind, Outcome, Stop, StopReason
-from runs.queries import arm_context, question_by_id, snapshot_of_run
+from runs.queries import arm_context, committed_rounds, question_by_id, snapshot_of_run
 from runs.services import finish, rounds, starting
 from runs.services.rounds import CommitDraft, Lease
 
@@ -59,14 +59,15 @@ def _error(lease: Lease, crashes: int) -> CommitDraft:
 def _aggregated(lease: Lease, stop: Stop) -> tuple[str, Outcome]:
     """Return the newest snapshot's hash and the result over what was admitted."""
     protocol = arm_context(lease.arm_id).protocol
-    last = snapshot_of_run(run_id=lease.run_id, t=lease.t, agent_ids=protocol.agent_ids)
+    opened = committed_rounds(lease.run_id)
+    last = snapshot_of_run(run_id=lease.run_id, t=opened, agent_ids=protocol.agent_ids)
     outcome = final_outcome(
         protocol=protocol,
         question=question_by_id(lease.question_id),
-        zero=snapshot_at(last, 1) if lease.t > 0 else last,
+        zero=snapshot_at(last, 1) if opened > 0 else last,
         last=last,
         stop=stop,
-        t=max(lease.t - 1, 0),
+        t=max(opened - 1, 0),
         run_seed=lease.seed,
     )
     return last.snapshot_hash, outcome

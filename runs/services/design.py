@@ -14,6 +14,7 @@ from typing import Any
 from debateweb.errors import InputError
 from debateweb.models import Workspace
 from runs import bindings
+from runs.engine.aggregation import may_judge
 from runs.engine.errors import EngineError
 from runs.engine.ledger import Amount, Price, reserve_bound
 from runs.engine.operators import refuse_unsupported
@@ -237,6 +238,9 @@ class _Designer:
         for agent in protocol.agents:
             if agent.model not in models and agent.id not in models:
                 self.faults.append(f"{where}.models: no model for slot {agent.model!r}")
+        judge = protocol.aggregation.judge
+        if judge is not None and may_judge(protocol) and judge.model not in models:
+            self.faults.append(f"{where}.models: no model for slot {judge.model!r}, the judge's")
 
     def _check_branch(self, where: str, arm: ArmSpec, protocol: Protocol) -> None:
         if arm.branch_from is None or arm.branch_from.arm not in self.designs:
@@ -289,7 +293,7 @@ def binding_prices(models: Mapping[str, ModelConfig]) -> dict[str, Price]:
 
 def _money(bound: cost.Bound, prices: Mapping[str, Price]) -> int:
     total = bound.final_microusd
-    for call in bound.per_call:
+    for call in bound.every_call:
         price = prices.get(call.agent_id) or prices.get(call.slot) or Price.free()
         one = reserve_bound(
             input_token_bound=call.input_tokens, max_output_tokens=call.output_tokens, price=price

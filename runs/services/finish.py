@@ -9,19 +9,33 @@ from django.db import transaction
 from runs.models import Attempt, Run, RunStatus
 from runs.services import ledger, resume, rounds
 from runs.services.ledger import OutcomeDraft
-from runs.services.rounds import CommitDraft, Lease
+from runs.services.rounds import CommitDraft, Lease, OpenEpoch
 
 
 def commit_and_close(lease: Lease, draft: CommitDraft) -> None:
     """Commit a round; where the run ends with it, hand its balance on in the same transaction."""
-    if draft.stop is None:
+    if draft.stop is None or (draft.to_be_judged and draft.closes_epoch):
         rounds.commit(run_id=lease.run_id, t=lease.t, fence=lease.fence, draft=draft)
         return
     with transaction.atomic():
         rounds.commit(run_id=lease.run_id, t=lease.t, fence=lease.fence, draft=draft)
         if not draft.closes_epoch:  # An earlier worker may have left calls of it in flight (S31).
             resume.attempts_of_round(lease)
-        ledger.close_run(run_id=lease.run_id)
+        if draft.ends_run:
+            ledger.close_run(run_id=lease.run_id)
+
+
+def open_judging(lease: Lease, *, final_seconds: int) -> OpenEpoch:
+    """
+    Open the stage in which a judge is asked, once, and free what was kept back for it (S28, S30).
+
+    It ends after ``final_seconds`` or at the run's deadline. Raises LeaseLostError.
+    """
+    with transaction.atomic():
+        epoch = rounds.open_epoch(lease, round_seconds=final_seconds, final_seconds=0)
+        if not epoch.resumed:
+            ledger.free_final_reserve(account_id=lease.account_id, run_id=lease.run_id)
+    return epoch
 
 
 def record_late(lease: Lease, outcomes: Sequence[OutcomeDraft]) -> None:

@@ -13,13 +13,15 @@ from typing import Any
 
 from runs.engine.draws import Draws
 from runs.engine.hashing import request_digest
+from runs.engine.judge_prompts import judge_agent
 from runs.engine.operators import decoding_settings
 from runs.engine.parsing import response_schema
-from runs.engine.replay import Disagreement, RunRecord
+from runs.engine.replay import CallRecord, Disagreement, RunRecord
 from runs.engine.snapshots import initial_snapshot, restored_snapshot
 from runs.engine.topology import readers_of
 from runs.engine.types import CallKind, Status
 from runs.models import Attempt, Commit, Message, Run
+from runs.protocols.spec import Agent
 
 _WITHOUT_CALL = frozenset((Status.INACTIVE, Status.NOT_SCHEDULED))
 
@@ -77,14 +79,15 @@ def _messages(run: Run, record: RunRecord) -> Iterator[Disagreement]:
 
 
 def _decodings(run: Run, record: RunRecord) -> Iterator[Disagreement]:
-    schema = response_schema(record.question, record.protocol)
     calls = {(stored.t, c.agent_id): c for stored in record.rounds for c in stored.calls}
+    judging = record.judging
+    calls |= {(judging.t, c.agent_id): c for c in judging.calls} if judging is not None else {}
     for attempt in Attempt.objects.filter(run=run).order_by("pk"):
         call = calls.get((attempt.t, attempt.agent_id))
         if call is None:  # Of a round that was never committed: nothing follows from it.
             continue
         where = f"round {attempt.t}, agent {attempt.agent_id}"
-        agent = record.protocol.agent(attempt.agent_id)
+        agent, asked_schema = _asked_of(record, call)
         settings = agent.decoding.model_dump(mode="json", exclude_none=True)
         seed = attempt.decoding.get("seed")
         yield from _compare(where, "decoding", attempt.decoding, {**settings, "seed": seed})
@@ -92,11 +95,20 @@ def _decodings(run: Run, record: RunRecord) -> Iterator[Disagreement]:
             model_slot=agent.model,
             prompt=call.prompt,
             decoding=decoding_settings(agent, seed),
-            response_schema=schema,
+            response_schema=asked_schema,
         )
         yield from _compare(where, "request_digest", attempt.request_digest, due)
         yield from _compare(where, "model_slot", attempt.model_slot, agent.model)
         yield from _compare(where, "kind", CallKind(attempt.kind), call.kind)
+
+
+def _asked_of(record: RunRecord, call: CallRecord) -> tuple[Agent, dict[str, Any] | None]:
+    """Return who was called, and the schema that the reply was bound to."""
+    judge = record.protocol.aggregation.judge
+    if call.kind is CallKind.JUDGE and judge is not None:
+        return judge_agent(judge), None
+    schema = response_schema(record.question, record.protocol)
+    return record.protocol.agent(call.agent_id), schema
 
 
 def _compare(where: str, field: str, stored: Any, recomputed: Any) -> Iterator[Disagreement]:

@@ -324,6 +324,30 @@ def take(*, account_id: int, run_id: int, amount: Amount) -> bool:
         return cursor.fetchone() is not None
 
 
+_GIVE_BACK = """
+WITH before AS (
+    SELECT id, reserved_microusd, reserved_output_tokens FROM runs_account
+    WHERE id = %(account)s FOR UPDATE
+), moved AS (
+    UPDATE runs_account a SET reserved_microusd = 0, reserved_output_tokens = 0
+    FROM before WHERE a.id = before.id
+)
+INSERT INTO runs_ledgerentry (account_id, run_id, kind, source, microusd, output_tokens)
+SELECT id, %(run)s, 'release', 'reserved', reserved_microusd, reserved_output_tokens
+FROM before WHERE reserved_microusd > 0 OR reserved_output_tokens > 0
+"""
+
+
+def free_final_reserve(*, account_id: int, run_id: int) -> None:
+    """
+    Free what was kept back for a run's end, for the calls of that end to reserve (S30).
+
+    Nothing else may be in flight on the account, and nobody else reserves on it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_GIVE_BACK, {"account": account_id, "run": run_id})
+
+
 _CLOSE = """
 WITH run AS (
     SELECT r.id, r.account_id, e.account_id AS parent_id

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import connection
 
-from runs.engine.types import Outcome, State, Stop, Verdict
+from runs.engine.types import JudgeVerdict, Outcome, State, Stop, StopReason, Verdict
 from runs.services.ledger import LeaseLostError
 
 #: A worker that says nothing for so long has lost its runs.
@@ -46,6 +46,7 @@ class Lease:
     cancelled: bool
     crashes: int
     deadline_seconds: float  # Until the run's deadline, by the database's clock.
+    stop: Stop | None = None  # Why its rounds ended, where only its judge is left (S28).
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ WHERE r.id = %(run)s AND e.id = r.experiment_id
   AND e.status IN ('RUNNING', 'CANCELLED')
 RETURNING r.id, r.next_round, r.fence, r.lease_owner, r.experiment_id, r.arm_id, r.question_id,
     r.account_id, r.seed, r.active, r.snapshot_hash, r.evidence_hash, e.status = 'CANCELLED',
-    r.crashes, extract(epoch FROM r.deadline_at - clock_timestamp())::float8
+    r.crashes, extract(epoch FROM r.deadline_at - clock_timestamp())::float8,
+    r.stop_reason, r.stop_observables
 """
 
 
@@ -80,6 +82,8 @@ def claim(*, run_id: int, t: int, worker: str) -> Lease | None:
         return None
     values = list(row)
     values[9] = tuple(json.loads(row[9])) if row[9] is not None else None
+    reason, observables = values[-2:]
+    values[-2:] = [Stop(StopReason(reason), json.loads(observables)) if reason else None]
     return Lease(*values)
 
 
@@ -177,7 +181,9 @@ class CommitDraft:
 
     ``closes_epoch`` is false where the run ends without its next round having been opened.
     ``attempts`` and ``origins`` give the attempt, or the branched state, behind an agent's new
-    state; ``recipients`` who may read it.
+    state; ``recipients`` who may read it. A run with a ``stop`` ends, unless ``to_be_judged``:
+    then its judge is asked under ``next_round`` first (S28). ``judged`` are a judge's verdicts,
+    whose attempts stand under their calls in ``attempts``.
     """
 
     next_round: int
@@ -191,6 +197,12 @@ class CommitDraft:
     recipients: Mapping[str, Sequence[str]] | None = None
     stop: Stop | None = None
     outcome: Outcome | None = None
+    to_be_judged: bool = False
+    judged: tuple[JudgeVerdict, ...] = ()
+
+    @property
+    def ends_run(self) -> bool:
+        return self.stop is not None and not self.to_be_judged
 
 
 _COMMIT = """
@@ -198,11 +210,11 @@ WITH run AS (
     UPDATE runs_run
     SET next_round = %(next_round)s, snapshot_hash = %(snapshot_hash)s, active = %(active)s::jsonb,
         lease_owner = '', lease_expires_at = NULL, rung_at = clock_timestamp(), crashes = 0,
-        status = CASE WHEN %(stop_reason)s = '' THEN 'RUNNING' ELSE 'DONE' END,
+        status = CASE WHEN %(ends)s THEN 'DONE' ELSE 'RUNNING' END,
         stop_reason = %(stop_reason)s, stop_observables = %(observables)s::jsonb,
-        ended_at = CASE WHEN %(stop_reason)s = '' THEN NULL ELSE clock_timestamp() END,
+        ended_at = CASE WHEN %(ends)s THEN clock_timestamp() END,
         -- A model that called itself by two names within a run raises a flag on it (S4).
-        model_changed = %(stop_reason)s <> '' AND EXISTS (
+        model_changed = %(ends)s AND EXISTS (
             SELECT 1 FROM runs_attempt a JOIN runs_attemptoutcome o ON o.attempt_id = a.id
             WHERE a.run_id = %(run)s AND o.model_version <> ''
             GROUP BY a.model HAVING count(DISTINCT o.model_version) > 1)
@@ -243,6 +255,14 @@ WITH run AS (
     SELECT run.id, %(t)s, v.agent_id, v.status, v.reason, v.state_version, v.attempt_id
     FROM run, jsonb_to_recordset(%(verdicts)s::jsonb) AS v(agent_id text, status text,
         reason text, state_version int, attempt_id bigint)
+), ruled AS (
+    INSERT INTO runs_judgeverdict (run_id, t, position, call_id, "order", repeat, status, reason,
+        said, choice, score, raw_hash, attempt_id)
+    SELECT run.id, %(t)s, j.position, j.call_id, j."order", j.repeat, j.status, j.reason, j.said,
+        j.choice, j.score, j.raw_hash, j.attempt_id
+    FROM run, jsonb_to_recordset(%(judged)s::jsonb) AS j(position int, call_id text,
+        "order" jsonb, repeat int, status text, reason text, said text, choice text, score int,
+        raw_hash text, attempt_id bigint)
 ), aggregated AS (
     INSERT INTO runs_aggregate (run_id, ordinal, t, aggregator, answer_raw, answer_kind,
         answer_value, answer_rule, answer_reason, counts, tied, tie_resolved_by, unresolved,
@@ -281,6 +301,10 @@ def commit(*, run_id: int, t: int, fence: int, draft: CommitDraft) -> None:
         "states": json.dumps([_state(draft, v.state) for v in draft.verdicts if v.state]),
         "messages": json.dumps([_message(draft, v.state) for v in draft.verdicts if v.state]),
         "verdicts": json.dumps([_verdict(draft, v) for v in draft.verdicts]),
+        "ends": draft.ends_run,
+        "judged": json.dumps(
+            [_judge_verdict(draft, place, v) for place, v in enumerate(draft.judged, start=1)]
+        ),
         "outcomes": json.dumps([outcome_row(draft.outcome)] if draft.outcome is not None else []),
     }
     with connection.cursor() as cursor:
@@ -332,6 +356,22 @@ def _verdict(draft: CommitDraft, verdict: Verdict) -> dict[str, Any]:
         "reason": verdict.reason,
         "state_version": verdict.state.state_version if verdict.state is not None else None,
         "attempt_id": (draft.attempts or {}).get(verdict.agent_id),
+    }
+
+
+def _judge_verdict(draft: CommitDraft, position: int, verdict: JudgeVerdict) -> dict[str, Any]:
+    return {
+        "position": position,
+        "call_id": verdict.call_id,
+        "order": verdict.order,
+        "repeat": verdict.repeat,
+        "status": verdict.status.value,
+        "reason": verdict.reason,
+        "said": verdict.said,
+        "choice": verdict.choice,
+        "score": verdict.score,
+        "raw_hash": verdict.raw_hash,
+        "attempt_id": (draft.attempts or {}).get(verdict.call_id),
     }
 
 

@@ -21,13 +21,16 @@ from runs.engine.branching import branch_commit
 from runs.engine.draws import Draws
 from runs.engine.errors import InconsistentInputError
 from runs.engine.finish import final_outcome
+from runs.engine.judging import plan_judging
 from runs.engine.ledger import Amount
 from runs.engine.snapshots import initial_snapshot
 from runs.engine.topology import readers_of
 from runs.engine.types import Outcome, Snapshot, Stop, StopReason
 from runs.models import Aggregate, Experiment, ExperimentStatus, Run, RunStatus
-from runs.queries import arm_context, engine_state, question_by_id, states_of_run
+from runs.protocols.cost import Sizes
+from runs.queries import ArmContext, arm_context, engine_state, question_by_id, states_of_run
 from runs.services import finish, ledger, rounds
+from runs.services.caps import final_bound
 from runs.services.rounds import CommitDraft, Lease, claim
 
 #: The worker's name on acts of the dispatcher.
@@ -153,14 +156,14 @@ def _start_some(experiment: Experiment, due: list[Run], running: int) -> _Step:
 
 def _begin(run: Run, experiment: Experiment) -> bool:
     """Set a run going; False where it ended in the same breath. Its experiment has paid."""
-    limits = arm_context(run.arm_id).protocol.limits
+    context = arm_context(run.arm_id)
     Run.objects.filter(pk=run.pk, status=RunStatus.PENDING).update(
         status=RunStatus.RUNNING,
         started_at=Now(),
         rung_at=Now(),
         deadline_at=Now() + timedelta(seconds=experiment.deadline_seconds),
     )
-    final = Amount(microusd=limits.final_microusd)
+    final = _kept_back(run, context)
     if not ledger.take(account_id=run.account_id, run_id=run.pk, amount=final):
         stop = Stop(StopReason.INSUFFICIENT_FINAL_BUDGET, {"t": 0})
         finish.commit_and_close(_lease(run), _unstarted(run, stop))
@@ -168,6 +171,13 @@ def _begin(run: Run, experiment: Experiment) -> bool:
     if run.branch_source_id is not None:
         return _branch(run)
     return True
+
+
+def _kept_back(run: Run, context: ArmContext) -> Amount:
+    """Return what the run's end may cost, a judge's calls included (S30)."""
+    question = question_by_id(run.question_id)
+    sizes = Sizes.of(context.protocol, question, question.evidence)
+    return final_bound(context.protocol, sizes, context.prices)
 
 
 def _lease(run: Run) -> Lease:
@@ -218,6 +228,7 @@ def _branch(run: Run) -> bool:
         finish.commit_and_close(_lease(run), _unstarted(run, stop))
         return False
     draws = Draws(run.seed, run.question_hash)
+    judges = done.stop is not None and _is_judged(run, done.snapshot, done.stop)
     draft = CommitDraft(
         next_round=1,
         snapshot_hash=done.snapshot.snapshot_hash,
@@ -227,10 +238,27 @@ def _branch(run: Run) -> bool:
         origins={row.agent_id: row.pk for row in rows},
         recipients=readers_of(protocol.topology, protocol.agent_ids, draws),
         stop=done.stop,
-        outcome=None if done.stop is None else _final(run, done.snapshot, done.stop),
+        outcome=None if done.stop is None or judges else _final(run, done.snapshot, done.stop),
+        to_be_judged=judges,
     )
     finish.commit_and_close(_lease(run), draft)
-    return done.stop is None
+    return done.stop is None or judges
+
+
+def _is_judged(run: Run, snapshot: Snapshot, stop: Stop) -> bool:
+    question = question_by_id(run.question_id)
+    plan = plan_judging(
+        protocol=arm_context(run.arm_id).protocol,
+        question=question,
+        evidence=question.evidence,
+        zero=snapshot,
+        last=snapshot,
+        stop=stop,
+        t=0,
+        stage_t=1,
+        run_seed=run.seed,
+    )
+    return plan is not None
 
 
 def _settle_down(experiment: Experiment, counts: _Counts) -> bool:

@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from runs.engine.replay import CallRecord, Disagreement, RoundRecord, RunRecord, replay
+from runs.engine.replay import (
+    CallRecord,
+    Disagreement,
+    JudgingRecord,
+    RoundRecord,
+    RunRecord,
+    replay,
+)
 from runs.engine.snapshots import initial_snapshot
 from runs.engine.types import (
     Answer,
@@ -17,6 +24,7 @@ from runs.engine.types import (
     CallResult,
     CallStatus,
     Dropped,
+    JudgeVerdict,
     Outcome,
     PromptMessage,
     ReadEntry,
@@ -36,6 +44,7 @@ from runs.models import (
     Run,
     RunStatus,
 )
+from runs.models import JudgeVerdict as JudgeVerdictRow
 from runs.models import State as StateRow
 from runs.models import Verdict as VerdictRow
 from runs.queries import arm_context, engine_state, question_by_id
@@ -102,12 +111,49 @@ def run_record(run_id: int) -> RunRecord:
         branched=tuple(zero) if run.branch_source_id is not None else None,
         stop=Stop(StopReason(run.stop_reason), run.stop_observables) if run.stop_reason else None,
         outcome=_outcome(aggregate) if aggregate is not None else None,
+        judging=_judging(run),
+        is_judging=run.status == RunStatus.RUNNING and bool(run.stop_reason),
+    )
+
+
+def _judging(run: Run) -> JudgingRecord | None:
+    """Return what a judge was asked and said, None where there is nothing of both."""
+    attempts = list(Attempt.objects.filter(run=run, kind=CallKind.JUDGE.value).order_by("pk"))
+    rows = list(JudgeVerdictRow.objects.filter(run=run).order_by("position"))
+    if not attempts and not rows:
+        return None
+    order = {a.agent_id: place for place, a in enumerate(attempts)}
+    ordinals = {a.pk: a.ordinal for a in attempts}
+    ends: dict[int, list[AttemptOutcome]] = defaultdict(list)
+    for outcome in AttemptOutcome.objects.filter(attempt__in=attempts).order_by("pk"):
+        ends[outcome.attempt_id].append(outcome)
+    return JudgingRecord(
+        t=rows[0].t if rows else attempts[0].t,
+        calls=tuple(_calls(attempts, order)),
+        results=tuple(_results(attempts, ends)),
+        verdicts=tuple(_judge_verdict(row, ordinals) for row in rows),
+    )
+
+
+def _judge_verdict(row: JudgeVerdictRow, ordinals: dict[int, int]) -> JudgeVerdict:
+    return JudgeVerdict(
+        call_id=row.call_id,
+        order=tuple(row.order),
+        repeat=row.repeat,
+        status=Status(row.status),
+        reason=row.reason,
+        said=row.said,
+        choice=row.choice,
+        score=row.score,
+        attempt=ordinals.get(row.attempt_id) if row.attempt_id is not None else None,
+        raw_hash=row.raw_hash,
     )
 
 
 def _rounds(run: Run, states: list[Any], order: dict[str, int]) -> Iterable[RoundRecord]:
     attempts: dict[int, list[Attempt]] = defaultdict(list)
-    for attempt in Attempt.objects.filter(run=run).order_by("pk"):
+    debated = Attempt.objects.filter(run=run).exclude(kind=CallKind.JUDGE.value)
+    for attempt in debated.order_by("pk"):
         attempts[attempt.t].append(attempt)
     ends: dict[int, list[AttemptOutcome]] = defaultdict(list)
     for outcome in AttemptOutcome.objects.filter(attempt__run=run).order_by("pk"):

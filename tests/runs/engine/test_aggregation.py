@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.engine.aggregation import UnsupportedAggregationError, aggregate, unresolved
+from runs.engine.aggregation import (
+    UnsupportedAggregationError,
+    aggregate,
+    judged_candidates,
+    unresolved,
+)
 from runs.engine.draws import Draws
 from runs.engine.hashing import snapshot_hash
 from runs.engine.types import AnswerKind, Outcome, Snapshot, State
@@ -141,15 +147,26 @@ def test_a_lot_is_the_same_in_every_process_and_differs_between_rounds() -> None
 
 def test_what_takes_a_model_call_is_refused_by_name() -> None:
     judge = {"prompt": "Which is better?"}
-    with pytest.raises(UnsupportedAggregationError, match="tie: judge"):
+    with pytest.raises(UnsupportedAggregationError, match="judge: was not asked"):
         outcome("A B", counting(tie=("judge",), judge=judge))
-    with pytest.raises(UnsupportedAggregationError, match="kind: judge"):
+    with pytest.raises(UnsupportedAggregationError, match="judge: was not asked"):
         outcome("A B", counting("judge", judge=judge))
 
 
 def test_a_judge_is_not_asked_where_nothing_is_tied() -> None:
-    found = outcome("A A B", counting(tie=("judge",), judge={"prompt": "Which?"}))
+    of = counting(tie=("judge",), judge={"prompt": "Which?"})
+    shown = said("A A B")
+    found = aggregate(protocol=of, snapshot=shown, t=1, zero=None, draws=DRAWS, judged=())
     assert found.answer.value == "A"
+    assert judged_candidates(protocol=of, snapshot=shown, zero=None, t=1, draws=DRAWS) == ()
+
+
+def test_a_judge_is_asked_about_what_the_policies_before_it_leave_tied() -> None:
+    of = counting(tie=("round_zero_plurality", "judge"), judge={"prompt": "Which?"})
+    shown = said("B A A B C")
+    asked = partial(judged_candidates, protocol=of, snapshot=shown, t=1, draws=DRAWS)
+    assert asked(zero=said("A B C C C")) == ("B", "A")
+    assert asked(zero=said("A A B C C")) == ()
 
 
 def test_the_fallback_lists_candidates_and_open_issues_and_answers_nothing() -> None:

@@ -288,8 +288,16 @@ def test_what_is_not_executed_yet_is_said_by_field(name: str) -> None:
         ({"operator": {"kind": "sequential"}}, "operator.kind: sequential is not executed yet"),
         ({"aggregation": {"kind": "approval"}}, "aggregation.kind: approval is not executed yet"),
         (
-            {"aggregation": {"tie": ["judge", "abstain"], "judge": JUDGE}},
-            "aggregation.tie: judge is not executed yet",
+            {"aggregation": {"kind": "judge", "judge": JUDGE | {"may_ask": True}}},
+            "aggregation.judge.may_ask: is not executed yet",
+        ),
+        (
+            {"aggregation": {"tie": ["judge"], "judge": JUDGE | {"prompt": "{{candidates}}"}}},
+            "aggregation.judge.prompt: without {{answer_format}} is not executed yet",
+        ),
+        (
+            {"aggregation": {"tie": ["track_record"], "track_record": {"a": 1.0}}},
+            "aggregation.tie: track_record is not executed yet",
         ),
         (
             {"agents": [{"id": "a", "tools": ["python"]}]},

@@ -44,6 +44,7 @@ FROZEN = {
     "runs_commit",
     "runs_debate",
     "runs_epoch",
+    "runs_judgeverdict",
     "runs_ledgerentry",
     "runs_message",
     "runs_modelentry",

@@ -1,5 +1,6 @@
-"""In which orders a judge sees the candidates of an item."""
+"""In which orders a judge sees the candidates of an item (S28)."""
 
+from collections.abc import Sequence
 from itertools import permutations
 
 from runs.engine.draws import Draws
@@ -8,8 +9,10 @@ from runs.engine.draws import Draws
 ALL_ORDERS_TO = 4
 PURPOSE = "presentation_orders"
 
+Orders = tuple[tuple[int, ...], ...]
 
-def presentation_orders(k: int, draws: Draws | None = None) -> tuple[tuple[int, ...], ...]:
+
+def presentation_orders(k: int, draws: Draws | None = None) -> Orders:
     """Return the orders of ``k`` candidates, each a tuple of candidate indices as shown.
 
     One candidate has one order, two have both, up to four all; beyond that come the rows of a
@@ -22,14 +25,17 @@ def presentation_orders(k: int, draws: Draws | None = None) -> tuple[tuple[int, 
     if k < 1:
         raise ValueError(f"{k} candidates have no order")
     orders = tuple(permutations(range(k))) if k <= ALL_ORDERS_TO else williams(k)
-    if draws is None:
-        return orders
+    return orders if draws is None else drawn(orders, k, draws)
+
+
+def drawn(orders: Sequence[tuple[int, ...]], k: int, draws: Draws) -> Orders:
+    """Return a design with its candidates relabelled and its orders shuffled, as drawn (S36)."""
     names = draws.shuffled(range(k), purpose=PURPOSE, agent="candidates")
     relabelled = [tuple(names[index] for index in order) for order in orders]
     return draws.shuffled(relabelled, purpose=PURPOSE, agent="orders")
 
 
-def williams(k: int) -> tuple[tuple[int, ...], ...]:
+def williams(k: int) -> Orders:
     """Return a Williams design: balanced for place and for immediate predecessor.
 
     Source: Williams 1949. The first row is 0, 1, k-1, 2, k-2, …; the others add 1 (mod k); odd k

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as hs
 
-from audits.metrics.presentation import presentation_orders
 from runs.engine.draws import Draws
+from runs.engine.presentation import presentation_orders
 
 
 @pytest.mark.parametrize(
