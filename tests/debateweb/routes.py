@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from audits.queue_models import Queue
 from audits.queues.creating import add_annotator
 from audits.services import ask_for_report, build_stored
 from debateweb.models import Workspace
@@ -116,7 +117,9 @@ def _report_name(workspace: Workspace) -> dict[str, Any]:
 
 def labelling(workspace: Workspace) -> dict[str, Any]:
     """Return a queue in which everybody labels who may."""
-    queue = queue_of(answers(6), in_workspace=workspace, name=f"labels-of-{workspace.name}")
+    name = f"labels-of-{workspace.name}"
+    queue = Queue.objects.filter(workspace=workspace, name=name).first()
+    queue = queue or queue_of(answers(6), in_workspace=workspace, name=name)
     for person in workspace.members.exclude(role=READER).select_related("user"):
         add_annotator(queue=queue, user=person.user, actor=None)
     return {"name": queue.name}
