@@ -34,6 +34,7 @@ from audits.queues.errors import (
     QueueNotOpenError,
 )
 from audits.queues.masking import giveaway_counts
+from audits.queues.telling import tell_submit
 from debateweb.audit import record
 
 MAX_COMMENT_CHARS = 20_000
@@ -186,6 +187,7 @@ def _submit(annotator: Annotator, slot_id: int, fence: int, said: Said) -> Label
     label = _appended(annotator, item, serving, said, _checked(queue, item, said), LABELLED_AGAIN)
     Slot.objects.filter(pk=slot.pk).update(state=SlotState.DONE, leased_until=None)
     LabelDraft.objects.filter(annotator=annotator, slot__item=item).delete()
+    tell_submit(queue, item, annotator, label)
     return label
 
 
