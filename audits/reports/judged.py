@@ -19,6 +19,7 @@ from audits.metrics.beliefs import BeliefRow, belief_figures, belief_tables
 from audits.metrics.figures import FEW_QUESTIONS, FEW_QUESTIONS_NOTE
 from audits.metrics.judge_audited import audited_items, audited_table, chosen_ratios
 from audits.metrics.judge_figures import judge_figures, judge_tables
+from audits.metrics.judge_matrices import order_flips, winners_by_place
 from audits.metrics.judge_people import judge_people_figures
 from audits.metrics.judgments import JudgmentRow, families_of, judged_items
 from audits.metrics.labels import SEALED, first_labels
@@ -32,6 +33,7 @@ PAIRWISE = "pairwise"
 PEOPLE = "people"
 WHOLE = "all groups together"
 GOLD = "gold_accuracy"
+NO_VERDICT = "no_verdict"
 
 Json = dict[str, Any]
 
@@ -110,7 +112,7 @@ def judge_condition(
     figures = [*_judge_figures(one.rows, own, settings)]
     tables: Json = {}
     try:
-        tables = judge_tables(one.rows) | _audited_tables(one.rows, own)
+        tables = _judge_tables(one.rows) | _audited_tables(one.rows, own)
         figures += _audited_figures(one.rows, own, settings)
     except MetricsError as exc:
         figures.append(Figure("chosen_share", reason=str(exc), source="judge"))
@@ -162,6 +164,14 @@ def _audited_figures(
     return table.figures(list(chosen_ratios(audited, table)), replace(settings, source="human"))
 
 
+def _judge_tables(rows: Sequence[JudgmentRow]) -> Json:
+    """Return the tables of a judge. Every order of every item is in the rows, not in a table."""
+    items = judged_items(rows)
+    tables = judge_tables(rows)
+    del tables["order_matrix"]
+    return tables | {"order_flips": order_flips(items), "winners_by_place": winners_by_place(items)}
+
+
 def _audited_tables(rows: Sequence[JudgmentRow], sets: Sequence[LabelSet]) -> Json:
     if not sets:
         return {}
@@ -209,7 +219,7 @@ def people_condition(
         figures, tables = [*figures, *beliefs], tables | of_beliefs
     made = _condition(name, notes, figures, tables, address)
     body = {"name": name, "source": labels.source, "kind": labels.kind, **made}
-    return body, ConditionItems(name, (), [labels])
+    return body, ConditionItems(name, (), [] if labels.left else [labels])
 
 
 def _people_figures(labels: LabelSet, settings: Settings) -> Iterator[Figure]:
@@ -299,6 +309,6 @@ def failures(conditions: Iterable[Mapping[str, Any]]) -> list[Json]:
             cause = f", {row['cause']}" if row["cause"] else ""
             what = f"{row['status']}{cause}, {row['order']} order"
             text = f"{row['n']} of {total} judgments have no verdict: {what}"
-            found.append({"code": "no_verdict", "condition": body["name"], "count": row["n"],
+            found.append({"code": NO_VERDICT, "condition": body["name"], "count": row["n"],
                           "text": text} | {"status": row["status"]})  # fmt: skip
     return found

@@ -138,12 +138,12 @@ class Labeller:
         self.text = answer.content.decode()
         return answer  # type: ignore[no-any-return]
 
-    def send(self, path: str = "submit", follow: bool = True, **fields: str) -> HttpResponse:
+    def send(self, path: str = "submit", /, **fields: str) -> HttpResponse:
         """Open the page if none is open, and send its form with these fields."""
         if 'name="fence"' not in self.text:
             self.get()
         names = {name.replace("__", "-"): value for name, value in fields.items()}
-        return self.post(path, {**self.hidden(), **names}, follow=follow)
+        return self.post(path, {**self.hidden(), **names})
 
 
 def labeller(queue: Queue, **fields: Any) -> Labeller:
