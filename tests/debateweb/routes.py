@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from audits.queue_models import Queue
+from audits.queue_models import Item, Queue
 from audits.queues.creating import add_annotator
 from audits.services import ask_for_report, build_stored
 from debateweb.models import Workspace
@@ -123,6 +123,20 @@ def labelling(workspace: Workspace) -> dict[str, Any]:
     for person in workspace.members.exclude(role=READER).select_related("user"):
         add_annotator(queue=queue, user=person.user, actor=None)
     return {"name": queue.name}
+
+
+def _desk_item(workspace: Workspace) -> dict[str, Any]:
+    where = labelling(workspace)
+    item = Item.objects.filter(queue__workspace=workspace, queue__name=where["name"]).first()
+    assert item is not None
+    return {**where, "key": item.key}
+
+
+def _desk_person(workspace: Workspace) -> dict[str, Any]:
+    where = labelling(workspace)
+    queue = Queue.objects.get(workspace=workspace, name=where["name"])
+    user = workspace.members.filter(role=ANNOTATOR)[0].user
+    return {**where, "pseudonym": add_annotator(queue=queue, user=user, actor=None).pseudonym}
 
 
 def _version_id(workspace: Workspace) -> dict[str, Any]:
@@ -236,6 +250,14 @@ ROUTES: dict[str, Route] = {
     "audits:label_correct": Route(
         only(), arguments=lambda workspace: {**labelling(workspace), "key": "0" * 24}
     ),
+    **{
+        f"audits:desk{page}": Route(only(OWNER, RESEARCHER), arguments=labelling)
+        for page in ("", "_people", "_plan")
+    },
+    "audits:desk_item": Route(only(OWNER, RESEARCHER), arguments=_desk_item),
+    "audits:desk_person": Route(only(OWNER, RESEARCHER), arguments=_desk_person),
+    "audits:desk_key": Route(only(OWNER), arguments=labelling),
+    "audits:desk_key_file": Route(only(OWNER), method="POST", arguments=labelling),
     "audits:table": Route(
         only(OWNER, RESEARCHER, READER),
         arguments=_report_name,

@@ -42,7 +42,7 @@ def found(queue: Queue, annotator: Annotator) -> Person:
 
 
 def test_gold_time_and_rate_of_a_person_are_right() -> None:
-    queue = queue_of(answers(6, gold=4), overlap=1, batch_items=99)
+    queue = queue_of(answers(6, gold=4), overlap=1, gold_share=0.3, batch_items=99)
     (person,) = annotators(queue, 1)
     gold = ItemSecret.objects.filter(item__queue=queue, is_gold=True).select_related("item")
     wrong = gold[0].item.item_id
@@ -68,7 +68,7 @@ def test_agreement_is_over_pairs_on_shared_items() -> None:
 
 
 def test_flips_are_counted_apart_for_swapped_and_unswapped_servings() -> None:
-    queue = queue_of(pairs(8), overlap=1, swapped_share=0.5, unswapped_share=0.5, batch_items=99)
+    queue = queue_of(pairs(8), overlap=1, swapped_share=0.25, unswapped_share=0.25, batch_items=99)
     (person,) = annotators(queue, 1)
     while isinstance(mine := next_item(person), Claimed):
         # Always the left one: a flip exactly where the candidates are turned.
