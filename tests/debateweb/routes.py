@@ -19,6 +19,7 @@ from audits.queue_models import Item, Queue
 from audits.queues.creating import add_annotator
 from audits.services import ask_for_report, build_stored
 from debateweb.models import Workspace
+from debateweb.webhooks import LABEL_SUBMIT, add_endpoint
 from runs.importers.records import AgentRecord, DebateRecord
 from runs.models import DebateSet, Experiment, ProtocolVersion, QuestionSet
 from runs.protocols.digest import canonical_text, protocol_hash
@@ -139,6 +140,13 @@ def _desk_person(workspace: Workspace) -> dict[str, Any]:
     return {**where, "pseudonym": add_annotator(queue=queue, user=user, actor=None).pseudonym}
 
 
+def _webhook(workspace: Workspace) -> dict[str, Any]:
+    actor = workspace.members.filter(role=OWNER)[0].user
+    url, events = "https://hooks.example.org/", [LABEL_SUBMIT]
+    made, _ = add_endpoint(workspace=workspace, url=url, events=events, actor=actor)
+    return {"endpoint_id": made.pk}
+
+
 def _version_id(workspace: Workspace) -> dict[str, Any]:
     version = ProtocolVersion.objects.create(
         workspace=workspace,
@@ -178,6 +186,12 @@ ROUTES: dict[str, Route] = {
     "member_archive": Route(only(OWNER), arguments=_member_id),
     "invite": Route(only(OWNER, status=400), method="POST"),
     "invitation_revoke": Route(only(), method="POST", arguments=fixed(invitation_id=0)),
+    "trail": Route(only(OWNER, RESEARCHER)),
+    "trail_verify": Route(only(OWNER, RESEARCHER), method="POST"),
+    "webhooks": Route(only(OWNER)),
+    "webhook_ping": Route(only(OWNER, status=302), method="POST", arguments=_webhook),
+    "webhook_revoke": Route(only(OWNER), arguments=_webhook),
+    "webhook_again": Route(only(), method="POST", arguments=fixed(delivery_id=0)),
     "runs:questions": Route(only(OWNER, RESEARCHER, READER)),
     "runs:question_import": Route(only(OWNER, RESEARCHER)),
     "runs:question_upload": Route(
