@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from audits.metrics.judgments import ABSTAIN, CONFLICT, TIE, JudgedItem, modal_verdict
 
-FIRST, LAST = "first of the file", "second of the file"
-SPLIT, NONE = "split between repeats", "no verdict"
+#: The candidates by their place in the file; repeats of one order that are split evenly.
+FIRST, LAST, SPLIT, NONE = "first", "second", "split", "no verdict"
 #: What a pair can come to under one order, in the order in which it is shown.
 CELLS = (FIRST, LAST, TIE, SPLIT, ABSTAIN, NONE)
 
@@ -73,7 +73,7 @@ class _Names:
             return item.facts.models[candidate]
         if self._by == "id":
             return candidate
-        return f"number {item.given.index(candidate) + 1} of the file"
+        return f"number {item.given.index(candidate) + 1} in the file"
 
 
 def _shared_names(items: Sequence[JudgedItem]) -> _Names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,18 +40,28 @@ NOTHING_UNSCORED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A figure of the first screen. With ``by`` exactly that one, else the first over all."""
+    """
+    A figure of the first screen. With ``by`` exactly that one, else the first over all.
+
+    ``if_any`` leaves the column out where no condition has a value: the figures below say why.
+    """
 
     metric: str
     by: Mapping[str, str] | None = None
     title: str = ""
     is_raw: bool = False
+    if_any: bool = False
 
     @property
     def words(self) -> str:
         return self.title or definition_of(self.metric).words
 
-    def of(self, figures: Iterator[Json] | list[Json]) -> Json | None:
+    def is_shown(self, bodies: Sequence[Json]) -> bool:
+        """Tell whether the first screen of these conditions has this column."""
+        found = [f for body in bodies if (f := self.of(body["figures"])) is not None]
+        return any(f["value"] is not None or not self.if_any for f in found)
+
+    def of(self, figures: Sequence[Json]) -> Json | None:
         """Return the figure among those of a condition; None where there is none."""
         own = (f for f in figures if f["metric"] == self.metric and is_whole(f))
         return next((f for f in own if self.by is None or f["by"] == self.by), None)
@@ -65,27 +75,32 @@ _DEBATE_LEADS = (
     Lead("accuracy_T"),
     Lead("accuracy_change"),
 )
+_GIVEN = {"order": "given", "ties": "class"}
+_SWAPPED = {"order": "swapped", "ties": "class"}
 _JUDGE_LEADS = (
     Lead("position_consistency"),
-    Lead("conflict_rate"),
-    Lead("preference_fairness"),
+    Lead("conflict_rate", if_any=True),
+    Lead("preference_fairness", if_any=True),
     Lead("excess_flip"),
-    Lead("judge_accuracy", {"order": "given", "ties": "class"}, "Right, given order"),
-    Lead("judge_accuracy", {"order": "swapped", "ties": "class"}, "Right, swapped order"),
+    Lead("judge_accuracy", _GIVEN, "Right, given order", if_any=True),
+    Lead("judge_accuracy", _SWAPPED, "Right, swapped order", if_any=True),
     Lead("invalid_rate", {}),
+    Lead("winner_differs", if_any=True),
+    Lead("brier", {}, if_any=True),
+    Lead("ece", {}, if_any=True),
 )
 _PEOPLE_LEADS = (
     Lead("percent_agreement", {}),
     Lead("krippendorff_alpha", {"level": "nominal"}),
     Lead("gwet_ac1", {}),
-    Lead("gold_accuracy", {}),
-    Lead("human_flip_rate", {}),
-    Lead("human_order_effect", {}),
+    Lead("gold_accuracy", {}, if_any=True),
+    Lead("human_flip_rate", {}, if_any=True),
+    Lead("human_order_effect", {}, if_any=True),
 )
 LEADS: Final = {
     "experiment": _DEBATE_LEADS,
     "debates": _DEBATE_LEADS,
-    "judge_audit": (*_JUDGE_LEADS, *_PEOPLE_LEADS[:2]),
+    "judge_audit": _JUDGE_LEADS,
     "queue": (*_PEOPLE_LEADS, _JUDGE_LEADS[0], *_JUDGE_LEADS[4:6]),
 }
 #: A breakdown by one of these is no figure over the whole.

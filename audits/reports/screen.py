@@ -115,7 +115,7 @@ def screen(report: Json, links: Links | None = None) -> dict[str, Any]:
     """Return the context of ``audits/_report_body.html``."""
     links = links or Links()
     bodies, kind = report["conditions"], report["kind"]
-    leads = [lead for lead in LEADS[kind] if any(lead.of(b["figures"]) for b in bodies)]
+    leads = [lead for lead in LEADS[kind] if lead.is_shown(bodies)]
     conditions = [_condition(body, number, leads, links) for number, body in enumerate(bodies, 1)]
     used = dict.fromkeys(f["metric"] for body in bodies for f in body["figures"])
     return {
@@ -125,6 +125,7 @@ def screen(report: Json, links: Links | None = None) -> dict[str, Any]:
         "is_judged": kind in UNSCORED,
         "leads": [(lead.words, lead.is_raw) for lead in leads],
         "conditions": conditions,
+        "leading": [one for one in conditions if any(lead for _, lead in one["leads"])],
         "agreements": list(_agreements(bodies, links)),
         "unscored_title": UNSCORED.get(kind, "What was not scored, and why"),
         "nothing_unscored": NOTHING_UNSCORED.get(kind, "All that was done was scored."),
@@ -183,7 +184,7 @@ def _condition(body: Json, number: int, leads: Sequence[Lead], links: Links) -> 
 
 
 def _lead(figures: Sequence[Json], lead: Lead, links: Links) -> tuple[str, Shown | None]:
-    found = lead.of(list(figures))
+    found = lead.of(figures)
     return lead.words, show(found, links) if found is not None else None
 
 
