@@ -34,6 +34,10 @@ def expire(annotator: Annotator) -> None:
     Slot.objects.filter(holder=annotator).update(leased_until=timezone.now() - timedelta(seconds=1))
 
 
+def comment(page: str) -> str:
+    return page.split('id="comment"')[1].split(">")[1].split("<", maxsplit=1)[0]
+
+
 def lost_to_another(me: Labeller) -> Annotator:
     """Let the lease of what is in front run out and somebody else take the item."""
     (other,) = annotators(me.annotator.queue, 1)
@@ -72,12 +76,15 @@ def test_a_debate_comes_turn_by_turn_and_keeps_the_belief_after_each() -> None:
         me.get()
         assert f"Speech {turn - 1} of" in me.text and f"Speech {turn} of" not in me.text
         assert "role-0" not in me.text and "yes-side" not in me.text
-        me.send(belief__1=str(share), belief__2=str(100 - share), active_milliseconds="1000")
+        said = {"comment": "of the first turn"} if turn == 1 else {"comment": comment(me.text)}
+        me.send(
+            belief__1=str(share), belief__2=str(100 - share), active_milliseconds="1000", **said
+        )
     label = Label.objects.get()
     first = label.shown_order[0]
     given = label.metadata["beliefs"]
     assert [one["belief"][first] for one in given] == [50, 70, 90]
-    assert label.active_milliseconds == 3000
+    assert label.active_milliseconds == 3000 and label.comment == "of the first turn"
 
 
 def test_beliefs_that_do_not_sum_to_100_are_refused_with_what_was_typed() -> None:
