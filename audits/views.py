@@ -31,6 +31,7 @@ from audits.reports.tabulate import table_csv, tables_of
 from audits.services import ask_for_report, builder_is_alive, state_of
 from debateweb.guards import READERS, WorkspaceRequest, require_role
 from debateweb.paging import page_of
+from debateweb.trail import trail_head
 
 NO_BROKER = "Noted, but the broker does not answer: ask again when it is back."
 ROWS_AT_ONCE = 2_000
@@ -75,7 +76,12 @@ def report(request: WorkspaceRequest, name: str) -> HttpResponse:
     built = newest_built(request.workspace, name)
     if built is not None:
         links = links_of(request.workspace.name, name, report=built.pk)
-        context |= {"built": built, "kind": KINDS[built.kind], "body": body_of(built, links)}
+        context |= {
+            "built": built,
+            "kind": KINDS[built.kind],
+            "body": body_of(built, links),
+            "trail": trail_head(request.workspace),
+        }
     return render(request, "audits/report.html", context)
 
 
@@ -113,7 +119,7 @@ def download(request: WorkspaceRequest, name: str, form: str) -> HttpResponse:
     if form == "html":
         site = request.build_absolute_uri("/")
         links = links_of(request.workspace.name, name, site=site, report=built.pk)
-        body = page_bytes(json.loads(built.body), links)
+        body = page_bytes(json.loads(built.body), links, trail_head(request.workspace))
     return _file(body, f"{name}.{form}", TYPES[form])
 
 

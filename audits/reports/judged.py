@@ -24,6 +24,7 @@ from audits.metrics.judge_people import judge_people_figures
 from audits.metrics.judgments import JudgmentRow, families_of, judged_items
 from audits.metrics.labels import SEALED, first_labels
 from audits.metrics.people import gold_figures, people_figures
+from audits.metrics.people_right import right_ratio
 from audits.metrics.question_table import QuestionTable
 from audits.reports.figures import RowAddress
 from audits.rows.judgments import believed, judgment_rows
@@ -33,6 +34,8 @@ PAIRWISE = "pairwise"
 PEOPLE = "people"
 WHOLE = "all groups together"
 GOLD = "gold_accuracy"
+#: What is told a second time without the items that give away who wrote them, or when.
+AGREEMENT = frozenset({"percent_agreement", "krippendorff_alpha", "gwet_ac1"})
 NO_VERDICT = "no_verdict"
 
 Json = dict[str, Any]
@@ -227,8 +230,22 @@ def _people_figures(labels: LabelSet, settings: Settings) -> Iterator[Figure]:
         agreement = people_figures(labels.rows, categories=labels.categories, settings=settings)
         yield from (figure for figure in agreement if figure.metric != GOLD)
         yield from gold_figures([*labels.calibration, *labels.rows], settings)
+        if labels.right:
+            questions, ratio = right_ratio(labels.rows, labels.right, labels.decided)
+            yield from questions.figures([ratio], settings)
+        yield from _without_giveaways(labels, settings)
     except MetricsError as exc:
         yield Figure("percent_agreement", agg="pooled", reason=str(exc), source="human")
+
+
+def _without_giveaways(labels: LabelSet, settings: Settings) -> Iterator[Figure]:
+    """Yield agreement once more without the items whose texts gave identity or time away."""
+    kept = [row for row in labels.rows if row.item_id not in labels.giving_away]
+    if not labels.giving_away or not kept:
+        return
+    for figure in people_figures(kept, categories=labels.categories, settings=settings):
+        if figure.metric in AGREEMENT and "pair" not in figure.by:
+            yield replace(figure, by={**figure.by, "items": "without giveaways"})
 
 
 def _label_counts(labels: LabelSet) -> Json:
@@ -241,6 +258,7 @@ def _label_counts(labels: LabelSet) -> Json:
         "after_reveal": sum(row.reveal_state != "sealed" for row in rows),
         "in_calibration": len(labels.calibration),
         "decided_by_lead": len(labels.decided),
+        "items_that_give_away": len(labels.giving_away),
         "voided": labels.voided,
         "skipped": labels.skipped,
     }

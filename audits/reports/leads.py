@@ -93,6 +93,7 @@ _PEOPLE_LEADS = (
     Lead("percent_agreement", {}),
     Lead("krippendorff_alpha", {"level": "nominal"}),
     Lead("gwet_ac1", {}),
+    Lead("labelled_right", {}, if_any=True),
     Lead("gold_accuracy", {}, if_any=True),
     Lead("human_flip_rate", {}, if_any=True),
     Lead("human_order_effect", {}, if_any=True),
@@ -104,7 +105,17 @@ LEADS: Final = {
     "queue": (*_PEOPLE_LEADS, _JUDGE_LEADS[0], *_JUDGE_LEADS[4:6]),
 }
 #: A breakdown by one of these is no figure over the whole.
-_PARTS = {"variant", "stratum", "agent", "annotator", "category", "status", "cause", "invalid"}
+_PARTS = {
+    "items",
+    "variant",
+    "stratum",
+    "agent",
+    "annotator",
+    "category",
+    "status",
+    "cause",
+    "invalid",
+}
 
 
 def is_whole(figure: Json) -> bool:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,16 @@ from django.test import Client
 from audits import services
 from audits.judging.items import AuditItem, Candidate
 from audits.judgment_models import JudgmentSet
+from audits.labelling.design import Ask, LabelSchema
 from audits.models import Report, ReportItem
 from audits.queue_models import Queue, QueueStatus
+from audits.queues.creating import NewItem
+from audits.queues.submitting import submit
 from audits.reports.build import build_report
 from audits.reports.definitions import DEFINITIONS
 from audits.reports.render import page_bytes
 from debateweb.models import Role, Workspace
+from debateweb.trail import Head
 from tests.audits.judging import making as judging
 from tests.audits.pages.conftest import Bell
 from tests.audits.queues import making as labelling
@@ -260,6 +265,8 @@ def test_a_queue_is_told_under_pseudonyms(bell: Bell) -> None:
     assert report.kind == "queue"
     assert one(report, "percent_agreement")["value"] == 1
     assert one(report, "gold_accuracy")["value"] == 1
+    right = one(report, "labelled_right")
+    assert (right["num"], right["den"]) == (5, 5)
     assert one(report, "krippendorff_alpha", level="nominal")["value"] is None
     names = {person.user.get_username() for person in people}
     said = report.body + "".join(
@@ -302,3 +309,60 @@ def test_every_metric_of_judges_and_people_has_its_words(audited: JudgmentSet) -
     used = {figure["metric"] for body in report["conditions"] for figure in body["figures"]}
     assert used <= set(DEFINITIONS)
     assert b"No such figure" not in page_bytes(report)
+
+
+def test_beliefs_of_a_queue_are_told_turn_by_turn(bell: Bell) -> None:
+    ask = Ask(kind="belief", title="Which is right?")
+    items = [
+        NewItem(
+            item_id=f"d{i}",
+            unit_id=f"d{i}",
+            question_id=f"q{i}",
+            shown={
+                "question": f"Question {i}",
+                "candidates": [{"candidate_id": name, "text": name} for name in ("x", "y")],
+            },
+            secret={"correct": "x"},
+        )
+        for i in range(2)
+    ]
+    queue = labelling.queue_of(items, label=LabelSchema(ask=ask))
+    (person,) = labelling.annotators(queue, 1)
+    for _ in items:
+        mine = labelling.claimed(person)
+        turns = [
+            {"turn": 1, "belief": {"x": 50, "y": 50}},
+            {"turn": 2, "belief": {"x": 80, "y": 20}},
+        ]
+        said = labelling.said({"x": 80, "y": 20}, beliefs=turns)
+        submit(annotator=person, slot_id=mine.slot.pk, fence=mine.slot.fence, said=said)
+    report = built(queue.workspace, queue.name)
+
+    assert one(report, "judge_accuracy")["num"] == 2
+    assert one(report, "brier")["value"] == pytest.approx(0.04)
+    by_turn = json.loads(report.body)["conditions"][0]["tables"]["beliefs_by_turn"]
+    assert [(row["after"], row["n"], row["mean_on_correct"]) for row in by_turn] == [
+        (1, 2, 0.5),
+        (2, 2, 0.8),
+    ]
+
+
+def test_agreement_stands_also_without_items_that_give_themselves_away(bell: Bell) -> None:
+    items = labelling.answers(4)
+    told = dict(items[0].shown) | {"answer": "I am ChatGPT, made by OpenAI: it is 1."}
+    queue = labelling.queue_of([replace(items[0], shown=told), *items[1:]], overlap=2)
+    for person in labelling.annotators(queue, 2):
+        for _ in items:
+            labelling.label_next(person)
+    report = built(queue.workspace, queue.name)
+
+    counts = json.loads(report.body)["conditions"][0]["tables"]["labels"]
+    assert counts["items_that_give_away"] == 1
+    assert one(report, "percent_agreement")["den"] == 4
+    assert one(report, "percent_agreement", items="without giveaways")["den"] == 3
+
+
+def test_the_pages_print_the_head_of_the_trail(audited: JudgmentSet) -> None:
+    report = build_report(workspace=audited.workspace, name=audited.name)
+    page = page_bytes(report, head=Head(7, "f" * 64)).decode()
+    assert "act 7" in page and "f" * 64 in page
