@@ -210,3 +210,18 @@ def test_an_item_page_takes_the_same_queries_with_2_and_12_people(
         item = Item.objects.get(queue=queue)
         with django_assert_max_num_queries(12):
             assert client.get(address(queue, item)).status_code == 200
+
+
+def test_a_precedent_stands_beside_the_guideline_of_annotators() -> None:
+    queue, people = two([["correct", "incorrect"]])
+    item = Item.objects.get(queue=queue)
+    client = lead(queue)
+    form = form_in(client.get(address(queue, item)).content.decode())
+    client.post(address(queue, item), form | {"choice": "2", "why": "Units.", "precedent": "1"})
+    assert people[0].user is not None
+    url = reverse("audits:label_guideline", args=[queue.workspace.name, queue.name])
+    text = signed_in(people[0].user).get(url).content.decode()
+    assert text.count("Precedents") == 1
+    assert "Units." in text
+    assert "the-lead" not in text
+    assert people[1].name not in text

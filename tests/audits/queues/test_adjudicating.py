@@ -21,6 +21,7 @@ from audits.queues.adjudicating import (
 )
 from audits.queues.claiming import Claimed
 from audits.queues.errors import LabelError
+from audits.queues.precedents import beside_guideline
 from audits.queues.redoing import void_person
 from audits.queues.submitting import correct, submit, undo_last
 from debateweb.models import AuditEvent, Role, User, WebhookDelivery
@@ -155,6 +156,17 @@ def test_a_precedent_is_shown_once_nobody_is_to_label_its_item_any_more() -> Non
     assert precedent.item_id == item.pk
     made(item, is_precedent=False)
     assert list(precedents_of(item.queue)) == []  # The newest decision is none.
+
+
+@pytest.mark.django_db
+def test_a_precedent_says_the_item_the_decision_and_why_and_nothing_sealed() -> None:
+    item, _ = disputed()
+    made(item, is_precedent=True)
+    (precedent,) = beside_guideline(item.queue)
+    assert (precedent.words, precedent.reason) == ("Incorrect", "The units are wrong.")
+    texts = " ".join(text.text for text in precedent.texts)
+    assert item.shown["question"] in texts
+    assert "secret-model" not in texts
 
 
 @pytest.mark.django_db
