@@ -11,10 +11,21 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from kombu.exceptions import OperationalError
 from ninja import Query, Router
 
+from audits.judgment_models import JudgmentSet
 from audits.models import Report, ReportStatus
+from audits.queue_models import Queue
 from audits.reports.stored import Counted, RowsAsked, counted_rows, newest_built, rows_of
+from audits.reports.stored_items import ITEM_KINDS, counted_items, items_of
 from audits.reports.table import table_bytes
-from audits.schemas import BuildingOut, ReportOut, RowOut, RowsOut, StageOut
+from audits.schemas import (
+    BuildingOut,
+    ItemOut,
+    ItemsOut,
+    ReportOut,
+    RowOut,
+    RowsOut,
+    StageOut,
+)
 from audits.services import ask_for_report, state_of
 from audits.stage import stage_of
 from debateweb.access import AccessError
@@ -30,13 +41,19 @@ MAX_ROUND = 1_000
 TABLE = {202: BuildingOut, **REFUSALS}
 REPORT = {200: ReportOut, **TABLE}
 ROWS = {200: RowsOut, **TABLE}
+ITEMS = {200: ItemsOut, **TABLE}
 #: What a row tells as it is stored.
 ROW_FIELDS = tuple(name for name in RowOut.model_fields if name not in {"num", "den"})
+ITEM_FIELDS = tuple(name for name in ItemOut.model_fields if name not in {"num", "den"})
+#: What a report is on.
+Subject = Experiment | DebateSet | JudgmentSet | Queue
 _CSV_TEXT = {"text/csv": {"schema": {"type": "string"}}}
 CSV = {"responses": {"200": {"description": "one row a figure", "content": _CSV_TEXT}}}
 
 router = Router(tags=["reports"])
-Condition = Annotated[str | None, Query(description="an arm, or a protocol of imported debates")]
+Condition = Annotated[
+    str | None, Query(description="an arm, a protocol of imported debates, a judge, or the people")
+]
 Side = Annotated[str | None, Query(description="a side of a comparison")]
 Metric = Annotated[str, Query(min_length=1, max_length=100)]
 Round = Annotated[int | None, Query(ge=0, le=MAX_ROUND)]
@@ -137,9 +154,77 @@ def list_debate_rows(
     return _rows(request, _debate_set(place, name), after, limit)
 
 
-def _rows(
-    request: HttpRequest, subject: Experiment | DebateSet, after: int | None, limit: int
+@router.get("/judgments/{name}/report", response=REPORT)
+def get_judgments_report(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """Return the report on judgments, imported or of an audit, or 202 while it is being built."""
+    place = workspace_to_read(request, workspace)
+    return _report(request, _judgment_set(place, name), _json)
+
+
+@router.get("/judgments/{name}/report.csv", openapi_extra=CSV, response=TABLE)
+def get_judgments_table(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """Return the same report as a table: one row a figure."""
+    place = workspace_to_read(request, workspace)
+    return _report(request, _judgment_set(place, name), _csv)
+
+
+@router.post("/judgments/{name}/report", response={202: BuildingOut, **REFUSALS})
+def build_judgments_report(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """Ask for the report to be built, also after its building failed."""
+    return _ask(request, _judgment_set(workspace_to_read(request, workspace), name))
+
+
+@router.get("/judgments/{name}/rows", response=ITEMS)
+def list_judgment_rows(
+    request: HttpRequest,
+    workspace: In,
+    name: str,
+    metric: Metric,
+    condition: Condition = None,
+    after: PageKey = None,
+    limit: PageSize = 50,
 ) -> Any:
+    """List the items behind a figure, with all verdicts and labels; as with experiments."""
+    place = workspace_to_read(request, workspace)
+    return _rows(request, _judgment_set(place, name), after, limit)
+
+
+@router.get("/queues/{name}/report", response=REPORT)
+def get_queue_report(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """Return the report on a queue; while labelling goes on it has counts and no figures."""
+    place = workspace_to_read(request, workspace)
+    return _report(request, _queue(place, name), _json)
+
+
+@router.get("/queues/{name}/report.csv", openapi_extra=CSV, response=TABLE)
+def get_queue_table(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """Return the same report as a table: one row a figure."""
+    place = workspace_to_read(request, workspace)
+    return _report(request, _queue(place, name), _csv)
+
+
+@router.post("/queues/{name}/report", response={202: BuildingOut, **REFUSALS})
+def build_queue_report(request: HttpRequest, workspace: In, name: str) -> HttpResponse:
+    """Ask for the report to be built, also after its building failed."""
+    return _ask(request, _queue(workspace_to_read(request, workspace), name))
+
+
+@router.get("/queues/{name}/rows", response=ITEMS)
+def list_queue_rows(
+    request: HttpRequest,
+    workspace: In,
+    name: str,
+    metric: Metric,
+    condition: Condition = None,
+    after: PageKey = None,
+    limit: PageSize = 50,
+) -> Any:
+    """List the items behind a figure, with all labels under pseudonyms; as with experiments."""
+    place = workspace_to_read(request, workspace)
+    return _rows(request, _queue(place, name), after, limit)
+
+
+def _rows(request: HttpRequest, subject: Subject, after: int | None, limit: int) -> Any:
     asked = RowsAsked.of(request.GET)
     if asked is None:
         raise InputError("condition: name a condition, or the sides a and b")
@@ -149,6 +234,8 @@ def _rows(
     for name in asked.conditions:
         if name not in report.counted:
             raise InputError(f"condition: there is none {name!r}")
+    if report.kind in ITEM_KINDS:
+        return _items(report, asked, after, limit)
     rows = rows_of(report, asked)
     found = list(rows.filter(pk__gt=after or 0).order_by("pk")[: limit + 1])
     shown = found[:limit]
@@ -160,13 +247,29 @@ def _rows(
     }
 
 
+def _items(report: Report, asked: RowsAsked, after: int | None, limit: int) -> dict[str, Any]:
+    rows = items_of(report, asked)
+    found = list(rows.filter(pk__gt=after or 0).order_by("pk")[: limit + 1])
+    shown = found[:limit]
+    return {
+        "built_at": report.ended_at,
+        "total": rows.count(),
+        "items": [
+            {name: getattr(one.row, name) for name in ITEM_FIELDS}
+            | {"num": one.num, "den": one.den}
+            for one in counted_items(report, asked, shown)
+        ],
+        "next": shown[-1].pk if len(found) > limit else None,
+    }
+
+
 def _row(one: Counted) -> dict[str, Any]:
     kept = {name: getattr(one.row, name) for name in ROW_FIELDS}
     return kept | {"num": one.num, "den": one.den}
 
 
 def _report(
-    request: HttpRequest, subject: Experiment | DebateSet, shown: Callable[[str], HttpResponse]
+    request: HttpRequest, subject: Subject, shown: Callable[[str], HttpResponse]
 ) -> HttpResponse:
     """Answer with the stored report; ask for it where there is none of the records' state."""
     state = state_of(subject.workspace, subject.name)
@@ -181,7 +284,7 @@ def _report(
     return _ask(request, subject)
 
 
-def _ask(request: HttpRequest, subject: Experiment | DebateSet) -> HttpResponse:
+def _ask(request: HttpRequest, subject: Subject) -> HttpResponse:
     try:
         ask_for_report(workspace=subject.workspace, name=subject.name, actor=person_of(request))
     except OperationalError:
@@ -211,4 +314,20 @@ def _debate_set(workspace: Workspace, name: str) -> DebateSet:
     found = rows.select_related("workspace").first()
     if found is None:
         raise AccessError(f"there is no set {name!r}")
+    return found
+
+
+def _judgment_set(workspace: Workspace, name: str) -> JudgmentSet:
+    rows = JudgmentSet.objects.filter(workspace=workspace, name=name, archived_at=None)
+    found = rows.select_related("workspace").first()
+    if found is None:
+        raise AccessError(f"there are no judgments {name!r}")
+    return found
+
+
+def _queue(workspace: Workspace, name: str) -> Queue:
+    rows = Queue.objects.filter(workspace=workspace, name=name, archived_at=None)
+    found = rows.select_related("workspace").first()
+    if found is None:
+        raise AccessError(f"there is no queue {name!r}")
     return found

@@ -101,7 +101,7 @@ def card_of(
             for n, one in enumerate(shown.get("evidence") or (), 1)
         ),
         candidates=tuple(
-            _cut(_candidate_name(n, len(ordered), asks_beliefs), texts[one], most)
+            _cut(f"Option {letter_of(n)}" if asks_beliefs else letter_of(n), texts[one], most)
             for n, one in enumerate(ordered)
         ),
         claims=tuple(
@@ -129,13 +129,6 @@ def _optional(name: str, text: object, most: int | None) -> Text | None:
 
 def _text_of(value: object) -> str:
     return str(value.get("text", "")) if isinstance(value, Mapping) else str(value)
-
-
-def _candidate_name(index: int, of: int, asks_beliefs: bool) -> str:
-    letter = letter_of(index)
-    if asks_beliefs:
-        return f"Option {letter}"
-    return f"{letter} ({'left' if index == 0 else 'right'})" if of == 2 else letter
 
 
 def letter_of(index: int) -> str:

@@ -21,6 +21,7 @@ from audits.queue_models import Annotator, Item, Label, QueueStatus
 from audits.queues import batches, submitting
 from audits.queues.creating import add_annotator
 from audits.queues.errors import LabelError, NotCorrectableError, QueueNotOpenError
+from audits.queues.precedents import beside_guideline
 from debateweb.guards import WorkspaceRequest, require_role
 from debateweb.paging import page_of
 
@@ -59,7 +60,12 @@ def guideline(request: WorkspaceRequest, name: str) -> HttpResponse:
     """Show the newest guideline, the older ones below; HTMX gets the newest alone."""
     annotator = mine(request, name)
     versions = list(queries_annotator.guidelines(annotator.queue))
-    context = {"queue": annotator.queue, "guideline": versions[0], "older": versions[1:]}
+    context = {
+        "queue": annotator.queue,
+        "guideline": versions[0],
+        "older": versions[1:],
+        "precedents": beside_guideline(annotator.queue),
+    }
     template = "audits/_label_guideline.html" if request.htmx else "audits/label_guideline.html"
     return render(request, template, context)
 

@@ -125,9 +125,8 @@ def form_of(shown: Before, typed: Typed, faults: Sequence[Fault]) -> dict[str, A
 def _progress(annotator: Annotator) -> dict[str, Any]:
     design = read_design(annotator.queue.design)
     has_batches = design.reveal == "batch"
-    counts = queries_annotator.progress_of([annotator.queue_id], [annotator.pk])
     return {
-        "progress": counts.get(annotator.queue_id, queries_annotator.Progress()),
+        "progress": queries_annotator.progress_for(annotator),
         "in_batch": open_batch(annotator).count() if has_batches else 0,
         "batch_items": design.batch_items if has_batches else 0,
     }

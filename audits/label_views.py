@@ -152,7 +152,10 @@ def submit(request: WorkspaceRequest, name: str) -> HttpResponse:
         return _refused(request, sent, faults)
     if shown.card.asks_beliefs and shown.card.turns_left:
         is_held = submitting.give_belief(
-            annotator=annotator, slot_id=shown.serving.slot_id, belief=_belief(sent, said)
+            annotator=annotator,
+            slot_id=shown.serving.slot_id,
+            belief=_belief(sent, said),
+            written={"comment": sent.typed.comment, "note": sent.typed.note},
         )
         if not is_held:
             return lost(request, sent)

@@ -7,8 +7,10 @@ item is called in files (``item_id``, ``stratum``, ``weight``) is left out.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from django.db import connection
 from django.db.models import Q, QuerySet
@@ -22,9 +24,13 @@ from audits.queue_models import (
     Queue,
     QueueStatus,
     Serving,
+    SlotState,
 )
 from debateweb.models import User, Workspace
 
+#: Items of a queue whose labels are counted anew for each page.
+COUNTED_EACH_TIME = 5_000
+COUNT_KEPT_SECONDS = 10
 _COUNTS = """
 SELECT s.queue_id, count(*), count(*) FILTER (WHERE s.state = 'DONE'),
     count(*) FILTER (WHERE s.state = 'DONE' AND s.holder_id = ANY(%(mine)s))
@@ -78,6 +84,29 @@ def progress_of(queues: Sequence[int], annotators: Sequence[int]) -> dict[int, P
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, {"queues": list(queues), "mine": list(annotators)})
         return {queue: Progress(needed, done, mine) for queue, needed, done, mine in cursor}
+
+
+def progress_for(annotator: Annotator) -> Progress:
+    """
+    Return what the page of an item shows: the person's own count is exact.
+
+    Counting a large queue takes longer than finding the next item, so that its counts may be some
+    seconds old.
+    """
+    is_large = annotator.queue.size > COUNTED_EACH_TIME
+    age = int(time.monotonic() / COUNT_KEPT_SECONDS)
+    counted = _counted(annotator.queue_id, age) if is_large else _count(annotator.queue_id)
+    mine = annotator.slots.filter(state=SlotState.DONE).count()
+    return replace(counted, mine=mine)
+
+
+@lru_cache(maxsize=256)
+def _counted(queue_id: int, _age: int) -> Progress:
+    return _count(queue_id)
+
+
+def _count(queue_id: int) -> Progress:
+    return progress_of([queue_id], []).get(queue_id, Progress())
 
 
 def queue_named(workspace: Workspace, name: str) -> Queue | None:

@@ -61,6 +61,56 @@ class RowsOut(Schema):
     next: int | None
 
 
+class SaidOut(Schema):
+    """A verdict under one order. ``verdict`` is null exactly where ``status`` is not SUCCEEDED."""
+
+    order: list[str]
+    repeat: int
+    status: str
+    cause: str
+    verdict: str | None
+
+
+class LabelOut(Schema):
+    """A person's label; ``serving`` is 0 for the first time that they were given the item."""
+
+    person: str
+    label: str | float | dict[str, float]
+    serving: int
+    shown_order: list[str]
+    weight: float
+    sealed: bool
+
+
+class ItemOut(Schema):
+    """
+    An item with all that judges and people said of it, as it was stored with the report.
+
+    ``num`` and ``den`` are what it adds to the figure, null where the figure is no rate.
+    ``decided`` is the lead's decision. People of a queue stand under their pseudonyms.
+    """
+
+    condition: str
+    item_id: str
+    question_id: str
+    stratum: str
+    gold: str
+    decided: str
+    judgments: list[SaidOut]
+    labels: list[LabelOut]
+    num: float | None
+    den: float | None
+
+
+class ItemsOut(Schema):
+    """Items of the report built at ``built_at``; ``next`` is the next page's ``after``."""
+
+    built_at: datetime
+    total: int
+    items: list[ItemOut]
+    next: int | None
+
+
 class StageOut(Schema):
     """What the ended runs say about the rest of an experiment."""
 

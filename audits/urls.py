@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from audits import label_pages, label_views, views
+from audits import desk_people_views, desk_views, label_pages, label_views, views
 
 app_name = "audits"
 urlpatterns: list[URLPattern] = [
@@ -34,4 +34,11 @@ urlpatterns: list[URLPattern] = [
     path("label/<str:name>/correct/<str:key>", label_pages.correct, name="label_correct"),
     path("label/<str:name>/close-batch", label_pages.close_batch, name="label_close_batch"),
     path("label/<str:name>/revealed", label_pages.opened, name="label_revealed"),
+    path("desk/<str:name>/", desk_views.desk, name="desk"),
+    path("desk/<str:name>/item/<str:key>", desk_views.item, name="desk_item"),
+    path("desk/<str:name>/people", desk_people_views.people, name="desk_people"),
+    path("desk/<str:name>/people/<str:pseudonym>", desk_people_views.person, name="desk_person"),
+    path("desk/<str:name>/plan", desk_people_views.plan, name="desk_plan"),
+    path("desk/<str:name>/key", desk_people_views.key, name="desk_key"),
+    path("desk/<str:name>/key.csv", desk_people_views.key_file, name="desk_key_file"),
 ]

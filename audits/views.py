@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST, require_safe
 from kombu.exceptions import OperationalError
 
 from audits.models import Report, ReportStatus
+from audits.reports.leads import KINDS
 from audits.reports.render import body_of, links_of, page_bytes
-from audits.reports.screen import KINDS
 from audits.reports.stored import (
     RowsAsked,
     counted_rows,
@@ -25,11 +25,13 @@ from audits.reports.stored import (
     rows_of,
     standing_of,
 )
+from audits.reports.stored_items import ITEM_KINDS, counted_items, items_csv, items_of
 from audits.reports.table import rows_csv, table_bytes
 from audits.reports.tabulate import table_csv, tables_of
 from audits.services import ask_for_report, builder_is_alive, state_of
 from debateweb.guards import READERS, WorkspaceRequest, require_role
 from debateweb.paging import page_of
+from debateweb.trail import trail_head
 
 NO_BROKER = "Noted, but the broker does not answer: ask again when it is back."
 ROWS_AT_ONCE = 2_000
@@ -74,7 +76,12 @@ def report(request: WorkspaceRequest, name: str) -> HttpResponse:
     built = newest_built(request.workspace, name)
     if built is not None:
         links = links_of(request.workspace.name, name, report=built.pk)
-        context |= {"built": built, "kind": KINDS[built.kind], "body": body_of(built, links)}
+        context |= {
+            "built": built,
+            "kind": KINDS[built.kind],
+            "body": body_of(built, links),
+            "trail": trail_head(request.workspace),
+        }
     return render(request, "audits/report.html", context)
 
 
@@ -112,7 +119,7 @@ def download(request: WorkspaceRequest, name: str, form: str) -> HttpResponse:
     if form == "html":
         site = request.build_absolute_uri("/")
         links = links_of(request.workspace.name, name, site=site, report=built.pk)
-        body = page_bytes(json.loads(built.body), links)
+        body = page_bytes(json.loads(built.body), links, trail_head(request.workspace))
     return _file(body, f"{name}.{form}", TYPES[form])
 
 
@@ -132,27 +139,34 @@ def table(request: WorkspaceRequest, name: str) -> HttpResponse:
 @require_role(*READERS)
 @require_safe
 def rows(request: WorkspaceRequest, name: str) -> HttpResponse:
-    """List what a figure counted, as its address asks: the agents, or the runs."""
+    """List what a figure counted, as its address asks: agents, runs, or items."""
     built, asked = _built(request, name), _asked(request)
-    page = page_of(request, rows_of(built, asked))
     context = {
         "name": name,
         "asked": asked,
-        "page": page,
-        "rows": list(counted_rows(built, asked, page.rows)),
         "built": built,
         "query": request.GET.urlencode(),
     }
+    if built.kind in ITEM_KINDS:
+        items = page_of(request, items_of(built, asked))
+        context |= {"page": items, "rows": list(counted_items(built, asked, items.rows))}
+        return render(request, "audits/items.html", context)
+    page = page_of(request, rows_of(built, asked))
+    context |= {"page": page, "rows": list(counted_rows(built, asked, page.rows))}
     return render(request, "audits/rows.html", context)
 
 
 @require_role(*READERS)  # type: ignore[arg-type]  # An answer that streams is one too.
 @require_safe
 def rows_file(request: WorkspaceRequest, name: str) -> StreamingHttpResponse:
-    """Send all rows of a figure as CSV, in the order of the runs."""
+    """Send all rows of a figure as CSV, in the order of the runs or items."""
     built, asked = _built(request, name), _asked(request)
-    found = rows_of(built, asked).order_by("pk").iterator(ROWS_AT_ONCE)
-    lines = rows_csv(one for row in found for one in counted_rows(built, asked, [row]))
+    if built.kind in ITEM_KINDS:
+        items = items_of(built, asked).order_by("pk").iterator(ROWS_AT_ONCE)
+        lines = items_csv(one for row in items for one in counted_items(built, asked, [row]))
+    else:
+        found = rows_of(built, asked).order_by("pk").iterator(ROWS_AT_ONCE)
+        lines = rows_csv(one for row in found for one in counted_rows(built, asked, [row]))
     answer = StreamingHttpResponse(lines, content_type=TYPES["csv"])
     return _as_file(answer, f"{name}-rows.csv")
 

@@ -18,12 +18,14 @@ THEME_COOKIE = "theme"
 EVERYBODY = frozenset(Role)
 RESULTS = frozenset({Role.OWNER, Role.RESEARCHER, Role.READER})
 MAKERS = frozenset({Role.OWNER, Role.RESEARCHER})
+LABELLERS = frozenset({Role.OWNER, Role.RESEARCHER, Role.ANNOTATOR})
 
 #: Label, name of the route, and who has it in the navigation.
 SECTIONS: tuple[tuple[str, str, frozenset[Role]], ...] = (
     ("Questions", "runs:questions", RESULTS),
     ("Protocols", "runs:protocols", RESULTS),
     ("Experiments", "runs:experiments", RESULTS),
+    ("Label", "audits:label_queues", LABELLERS),
     ("Reports", "audits:reports", RESULTS),
     ("Settings", "workspace_settings", MAKERS),
 )

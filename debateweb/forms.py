@@ -9,6 +9,8 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 
 from debateweb.models import Role
+from debateweb.outside import MOST_URL_CHARS
+from debateweb.webhooks import ADJUDICATE, LABEL_SUBMIT
 
 PASSWORD_HELP = "At least 10 characters; a sentence is good."
 
@@ -97,4 +99,21 @@ class TokenForm(forms.Form):
         label="Name of the token",
         max_length=80,
         help_text="Say which program uses it, so that you know what to revoke.",
+    )
+
+
+class WebhookForm(forms.Form):
+    """An address, and what it is told of."""
+
+    url = forms.CharField(
+        label="Address",
+        max_length=MOST_URL_CHARS,
+        help_text="https:// on the open internet. It gets a signed POST for each event.",
+        widget=forms.TextInput(attrs={"inputmode": "url", "autocomplete": "off"}),
+    )
+    events = forms.MultipleChoiceField(
+        label="Told of",
+        choices=[(LABEL_SUBMIT, "Submitted labels"), (ADJUDICATE, "Decisions of the lead")],
+        initial=[LABEL_SUBMIT, ADJUDICATE],
+        widget=forms.CheckboxSelectMultiple,
     )

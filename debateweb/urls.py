@@ -8,7 +8,7 @@ and the guard of every view finds it in one place. Every route needs a line in
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from debateweb import account_views, api, health, views, workspace_views
+from debateweb import account_views, api, health, trail_views, views, workspace_views
 
 workspace_patterns: list[URLPattern | URLResolver] = [
     path("", workspace_views.workspace, name="workspace"),
@@ -23,6 +23,12 @@ workspace_patterns: list[URLPattern | URLResolver] = [
         workspace_views.revoke_invitation,
         name="invitation_revoke",
     ),
+    path("trail/", trail_views.trail, name="trail"),
+    path("trail/verify", trail_views.verify, name="trail_verify"),
+    path("webhooks/", trail_views.webhook_list, name="webhooks"),
+    path("webhooks/<int:endpoint_id>/ping", trail_views.webhook_ping, name="webhook_ping"),
+    path("webhooks/<int:endpoint_id>/revoke", trail_views.webhook_revoke, name="webhook_revoke"),
+    path("webhooks/deliveries/<int:delivery_id>", trail_views.webhook_again, name="webhook_again"),
     path("", include("runs.urls")),
     path("", include("audits.urls")),
 ]

@@ -34,6 +34,7 @@ from audits.queues.errors import (
     QueueNotOpenError,
 )
 from audits.queues.masking import giveaway_counts
+from audits.queues.telling import tell_submit
 from debateweb.audit import record
 
 MAX_COMMENT_CHARS = 20_000
@@ -119,11 +120,14 @@ def given_beliefs(*, annotator: Annotator, item: Item) -> list[dict[str, Any]]:
 
 
 @transaction.atomic
-def give_belief(*, annotator: Annotator, slot_id: int, belief: Mapping[str, Any]) -> bool:
+def give_belief(
+    *, annotator: Annotator, slot_id: int, belief: Mapping[str, Any], written: Mapping[str, str]
+) -> bool:
     """
     Keep the belief after one more turn, for good; ``belief`` names its turn, from 1.
 
-    Sent twice it counts once. Returns whether the lease still stands.
+    ``written`` are texts of the draft that go on: what is written is of the whole debate. Sent
+    twice it counts once. Returns whether the lease still stands.
     """
     Annotator.objects.select_for_update().get(pk=annotator.pk)
     slot = Slot.objects.select_related("item").get(pk=slot_id)
@@ -132,7 +136,7 @@ def give_belief(*, annotator: Annotator, slot_id: int, belief: Mapping[str, Any]
         given = [*given, dict(belief)]
     newest = draft_of(annotator=annotator, item=slot.item)
     sequence = max(milliseconds_now(), newest.sequence + 1 if newest is not None else 0)
-    body = {"beliefs": given}
+    body = {"beliefs": given, **written}
     return save_draft(annotator=annotator, slot_id=slot_id, sequence=sequence, body=body)
 
 
@@ -186,6 +190,7 @@ def _submit(annotator: Annotator, slot_id: int, fence: int, said: Said) -> Label
     label = _appended(annotator, item, serving, said, _checked(queue, item, said), LABELLED_AGAIN)
     Slot.objects.filter(pk=slot.pk).update(state=SlotState.DONE, leased_until=None)
     LabelDraft.objects.filter(annotator=annotator, slot__item=item).delete()
+    tell_submit(queue, item, annotator, label)
     return label
 
 

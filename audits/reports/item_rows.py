@@ -14,6 +14,7 @@ from audits.metrics.judge_people import judge_people_ratios
 from audits.metrics.judgments import JudgmentRow, families_of, judged_items
 from audits.metrics.labels import SEALED, LabelRow
 from audits.metrics.people import gold_ratios, people_ratios
+from audits.metrics.people_right import right_ratio
 from audits.metrics.question_table import QuestionTable
 from audits.metrics.ratio import Ratio
 from audits.models import Report, ReportItem
@@ -88,6 +89,9 @@ def _people_rates(labels: LabelSet) -> Iterator[tuple[Rate, dict[str, Adds]]]:
     yield from _counted(ratios, questions)
     questions, ratios = gold_ratios([*labels.calibration, *labels.rows])
     yield from _counted(ratios, questions)
+    if labels.right:
+        questions, ratio = right_ratio(labels.rows, labels.right, labels.decided)
+        yield from _counted([ratio], questions)
 
 
 def _counted(

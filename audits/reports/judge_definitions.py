@@ -234,6 +234,13 @@ JUDGE_DEFINITIONS: Final[dict[str, Definition]] = {
         "first labels of gold items",
         PEOPLE,
     ),
+    "labelled_right": _said(
+        "Right by people's labels",
+        "Labels that count as right by the queue's rule, every item weighing one; the lead's "
+        "decision where there is one.",
+        "items with a label that counts as right or wrong",
+        PEOPLE,
+    ),
     "brier": _said(
         "Brier score",
         "Mean squared error of the last belief, 0 to 1: lower is better.",

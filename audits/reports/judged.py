@@ -19,10 +19,12 @@ from audits.metrics.beliefs import BeliefRow, belief_figures, belief_tables
 from audits.metrics.figures import FEW_QUESTIONS, FEW_QUESTIONS_NOTE
 from audits.metrics.judge_audited import audited_items, audited_table, chosen_ratios
 from audits.metrics.judge_figures import judge_figures, judge_tables
+from audits.metrics.judge_matrices import order_flips, winners_by_place
 from audits.metrics.judge_people import judge_people_figures
 from audits.metrics.judgments import JudgmentRow, families_of, judged_items
 from audits.metrics.labels import SEALED, first_labels
 from audits.metrics.people import gold_figures, people_figures
+from audits.metrics.people_right import right_ratio
 from audits.metrics.question_table import QuestionTable
 from audits.reports.figures import RowAddress
 from audits.rows.judgments import believed, judgment_rows
@@ -32,6 +34,9 @@ PAIRWISE = "pairwise"
 PEOPLE = "people"
 WHOLE = "all groups together"
 GOLD = "gold_accuracy"
+#: What is told a second time without the items that give away who wrote them, or when.
+AGREEMENT = frozenset({"percent_agreement", "krippendorff_alpha", "gwet_ac1"})
+NO_VERDICT = "no_verdict"
 
 Json = dict[str, Any]
 
@@ -110,7 +115,7 @@ def judge_condition(
     figures = [*_judge_figures(one.rows, own, settings)]
     tables: Json = {}
     try:
-        tables = judge_tables(one.rows) | _audited_tables(one.rows, own)
+        tables = _judge_tables(one.rows) | _audited_tables(one.rows, own)
         figures += _audited_figures(one.rows, own, settings)
     except MetricsError as exc:
         figures.append(Figure("chosen_share", reason=str(exc), source="judge"))
@@ -162,6 +167,14 @@ def _audited_figures(
     return table.figures(list(chosen_ratios(audited, table)), replace(settings, source="human"))
 
 
+def _judge_tables(rows: Sequence[JudgmentRow]) -> Json:
+    """Return the tables of a judge. Every order of every item is in the rows, not in a table."""
+    items = judged_items(rows)
+    tables = judge_tables(rows)
+    del tables["order_matrix"]
+    return tables | {"order_flips": order_flips(items), "winners_by_place": winners_by_place(items)}
+
+
 def _audited_tables(rows: Sequence[JudgmentRow], sets: Sequence[LabelSet]) -> Json:
     if not sets:
         return {}
@@ -209,7 +222,7 @@ def people_condition(
         figures, tables = [*figures, *beliefs], tables | of_beliefs
     made = _condition(name, notes, figures, tables, address)
     body = {"name": name, "source": labels.source, "kind": labels.kind, **made}
-    return body, ConditionItems(name, (), [labels])
+    return body, ConditionItems(name, (), [] if labels.left else [labels])
 
 
 def _people_figures(labels: LabelSet, settings: Settings) -> Iterator[Figure]:
@@ -217,8 +230,22 @@ def _people_figures(labels: LabelSet, settings: Settings) -> Iterator[Figure]:
         agreement = people_figures(labels.rows, categories=labels.categories, settings=settings)
         yield from (figure for figure in agreement if figure.metric != GOLD)
         yield from gold_figures([*labels.calibration, *labels.rows], settings)
+        if labels.right:
+            questions, ratio = right_ratio(labels.rows, labels.right, labels.decided)
+            yield from questions.figures([ratio], settings)
+        yield from _without_giveaways(labels, settings)
     except MetricsError as exc:
         yield Figure("percent_agreement", agg="pooled", reason=str(exc), source="human")
+
+
+def _without_giveaways(labels: LabelSet, settings: Settings) -> Iterator[Figure]:
+    """Yield agreement once more without the items whose texts gave identity or time away."""
+    kept = [row for row in labels.rows if row.item_id not in labels.giving_away]
+    if not labels.giving_away or not kept:
+        return
+    for figure in people_figures(kept, categories=labels.categories, settings=settings):
+        if figure.metric in AGREEMENT and "pair" not in figure.by:
+            yield replace(figure, by={**figure.by, "items": "without giveaways"})
 
 
 def _label_counts(labels: LabelSet) -> Json:
@@ -231,6 +258,7 @@ def _label_counts(labels: LabelSet) -> Json:
         "after_reveal": sum(row.reveal_state != "sealed" for row in rows),
         "in_calibration": len(labels.calibration),
         "decided_by_lead": len(labels.decided),
+        "items_that_give_away": len(labels.giving_away),
         "voided": labels.voided,
         "skipped": labels.skipped,
     }
@@ -299,6 +327,6 @@ def failures(conditions: Iterable[Mapping[str, Any]]) -> list[Json]:
             cause = f", {row['cause']}" if row["cause"] else ""
             what = f"{row['status']}{cause}, {row['order']} order"
             text = f"{row['n']} of {total} judgments have no verdict: {what}"
-            found.append({"code": "no_verdict", "condition": body["name"], "count": row["n"],
+            found.append({"code": NO_VERDICT, "condition": body["name"], "count": row["n"],
                           "text": text} | {"status": row["status"]})  # fmt: skip
     return found

@@ -68,7 +68,7 @@ def forest(title: str, effects: Sequence[Effect]) -> SafeString:
         f"{middle:.1f}", height - 28, height - 10, left, right, f"{reach * 100:.0f} points",
     )  # fmt: skip
     said = "; ".join(f"{e.label}: {e.said}" for e in effects)
-    return _svg(title, said, WIDTH, height, axis + rows)
+    return svg(title, said, WIDTH, height, axis + rows)
 
 
 def _effect(effect: Effect, index: int, middle: float, scale: float) -> SafeString:
@@ -133,7 +133,7 @@ def flow(step: Step) -> SafeString:
         f"Of {step.wrong_before} wrong agents {step.fixed} became right; "
         f"of {step.right_before} right agents {step.broke} became wrong."
     )
-    return _svg(f"Step {step.name}", said, FLOW_WIDTH, FLOW_HEIGHT, drawn + ends + words)
+    return svg(f"Step {step.name}", said, FLOW_WIDTH, FLOW_HEIGHT, drawn + ends + words)
 
 
 def _band(count: int, left: float, right: float, kind: str, unit: float) -> SafeString:
@@ -158,7 +158,8 @@ def _end(
     )  # fmt: skip
 
 
-def _svg(title: str, said: str, width: int, height: int, body: SafeString) -> SafeString:
+def svg(title: str, said: str, width: int, height: int, body: SafeString) -> SafeString:
+    """Return a drawing with its title and its content in words."""
     return format_html(
         '<svg class="plot plot-{0}" role="img" viewBox="0 0 {0} {1}" aria-label="{2}: {3}">'
         "<title>{2}</title><desc>{3}</desc>{4}</svg>",

@@ -27,6 +27,7 @@ from redis.exceptions import RedisError
 
 from audits.models import Report
 from audits.reports.screen import Links, screen
+from debateweb.trail import Head
 
 logger = logging.getLogger(__name__)
 
@@ -50,10 +51,21 @@ def links_of(workspace: str, name: str, *, site: str = "", report: int | None = 
     return Links(f"{place}/rows", f"{place}/table.csv", report)
 
 
-def page_bytes(report: Mapping[str, Any], links: Links | None = None) -> bytes:
-    """Return the report as one HTML file in UTF-8; it holds all that it shows."""
+def page_bytes(
+    report: Mapping[str, Any], links: Links | None = None, head: Head | None = None
+) -> bytes:
+    """
+    Return the report as one HTML file in UTF-8; it holds all that it shows.
+
+    ``head`` is that of the workspace's trail: who has the file can hold the trail against it.
+    """
     site = links.rows.partition("/w/")[0] if links is not None else ""
-    context = screen(report, links) | {"style": _style(), "site": site, "is_file": True}
+    context = screen(report, links) | {
+        "style": _style(),
+        "site": site,
+        "is_file": True,
+        "trail": head,
+    }
     return render_to_string(TEMPLATE, context).encode()
 
 

@@ -11,30 +11,28 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 
 from audits.reports.definitions import SECTIONS, definition_of
+from audits.reports.judge_plots import flips, places
+from audits.reports.judged import NO_VERDICT
+from audits.reports.leads import (
+    AGREEMENTS,
+    KINDS,
+    LEADS,
+    NOTHING_UNSCORED,
+    QUESTIONS,
+    UNSCORED,
+    Lead,
+    facts,
+    is_whole,
+)
 from audits.reports.plots import Effect, Step, flow, forest
 from audits.reports.tabulate import Table, tables_of
 from audits.reports.wording import Form
 from debateweb.texts import printable
 
-QUESTION = (
-    "Under these models, tasks and budgets, which exchanges repaired which initial answers, and "
-    "which correct answers did they lose?"
-)
 RAW_NOTE = "includes resampling: asking again repairs and damages without any exchange"
-#: The figures of the first screen, in a reader's order; excess rates before raw ones.
-LEADS = (
-    "excess_repair_T",
-    "excess_damage_T",
-    "repair_T",
-    "damage_T",
-    "accuracy_T",
-    "accuracy_change",
-)
 RAW = {"repair_T", "damage_T"}
-KINDS = {"experiment": "an experiment", "debates": "imported debates"}
 #: Longer words of others are cut; the JSON has them whole.
 MOST_SAID = 300
-_PARTS = {"variant", "stratum", "agent"}
 AGGS = {"pooled": "all together", "macro": "mean per question"}
 TIMES = {"0": "at the start", "T": "at the end", "change": "from start to end"}
 TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip": "sign flips", "none": "none"}
@@ -116,16 +114,21 @@ class Links:
 def screen(report: Json, links: Links | None = None) -> dict[str, Any]:
     """Return the context of ``audits/_report_body.html``."""
     links = links or Links()
-    bodies = report["conditions"]
-    leads = [metric for metric in LEADS if any(_headline(b["figures"], metric) for b in bodies)]
+    bodies, kind = report["conditions"], report["kind"]
+    leads = [lead for lead in LEADS[kind] if lead.is_shown(bodies)]
     conditions = [_condition(body, number, leads, links) for number, body in enumerate(bodies, 1)]
     used = dict.fromkeys(f["metric"] for body in bodies for f in body["figures"])
     return {
-        "question": QUESTION,
+        "question": QUESTIONS[kind],
         "name": report["name"],
-        "kind": KINDS[report["kind"]],
-        "leads": [(definition_of(metric), metric in RAW) for metric in leads],
+        "kind": KINDS[kind],
+        "is_judged": kind in UNSCORED,
+        "leads": [(lead.words, lead.is_raw) for lead in leads],
         "conditions": conditions,
+        "leading": [one for one in conditions if any(lead for _, lead in one["leads"])],
+        "agreements": list(_agreements(bodies, links)),
+        "unscored_title": UNSCORED.get(kind, "What was not scored, and why"),
+        "nothing_unscored": NOTHING_UNSCORED.get(kind, "All that was done was scored."),
         "unscored": [
             f"{condition['name']}: {text}"
             for condition, body in zip(conditions, bodies, strict=True)
@@ -133,11 +136,28 @@ def screen(report: Json, links: Links | None = None) -> dict[str, Any]:
         ],
         "comparisons": _comparisons(report, links),
         "forest": _forest(report),
-        "deviations": [_deviation(one) for one in report["deviations"]],
+        "deviations": [
+            _deviation(one) for one in report["deviations"] if one.get("code") != NO_VERDICT
+        ],
         "fronts": [_front(front) for front in report.get("cost_fronts", [])],
         "definitions": [(metric, definition_of(metric)) for metric in used],
         "inputs": list(_inputs(report["inputs"])),
     }
+
+
+def _agreements(bodies: Sequence[Json], links: Links) -> Iterator[dict[str, Any]]:
+    """Yield the agreements of people and judge, where there are people to agree with."""
+    if not any("labels" in body["tables"] for body in bodies):
+        return
+    for between, leads in AGREEMENTS:
+        found = [
+            {"between": between, "condition": said(body["name"]), "one": show(figure, links)}
+            for body in bodies
+            for lead in leads
+            if (figure := lead.of(body["figures"])) is not None and figure["value"] is not None
+        ]
+        if found:
+            yield {"between": between, "rows": found}
 
 
 def said(text: str) -> str:
@@ -147,36 +167,31 @@ def said(text: str) -> str:
     return f"{printable(text[:MOST_SAID])}… ({len(text):,} characters)"
 
 
-def _condition(body: Json, number: int, leads: Sequence[str], links: Links) -> dict[str, Any]:
+def _condition(body: Json, number: int, leads: Sequence[Lead], links: Links) -> dict[str, Any]:
     anchor = f"condition-{number}"
     return {
         "anchor": anchor,
         "name": said(body["name"]),
-        "protocol": said(body.get("protocol") or ""),
+        "facts": said(facts(body)),
         "marked": said(body["marked"] or ""),
         "labels": [said(label) for label in body["labels"] if label != body["marked"]],
-        "counts": body["tables"].get("counts", {}),
-        "runs": body.get("runs"),
-        "same_start": said(body.get("same_start") or ""),
-        "leads": [_lead(body["figures"], metric, links) for metric in leads],
+        "leads": [_lead(body["figures"], lead, links) for lead in leads],
         "sections": list(_sections(body["figures"], anchor, links)),
         "flows": _flows(body),
+        "matrices": _matrices(body),
         "tables": [(table, links.table_of(body["name"], table)) for table in tables_of(body)],
     }
 
 
-def _lead(figures: Sequence[Json], metric: str, links: Links) -> tuple[str, Shown | None]:
-    found = _headline(figures, metric)
-    return definition_of(metric).words, show(found, links) if found is not None else None
+def _lead(figures: Sequence[Json], lead: Lead, links: Links) -> tuple[str, Shown | None]:
+    found = lead.of(figures)
+    return lead.words, show(found, links) if found is not None else None
 
 
-def _headline(figures: Sequence[Json], metric: str) -> Json | None:
-    return next((f for f in figures if f["metric"] == metric and _is_whole(f)), None)
-
-
-def _is_whole(figure: Json) -> bool:
-    """Tell whether a figure is over all that its condition has, not a breakdown or a mean."""
-    return figure["agg"] != "macro" and not _PARTS & figure["by"].keys()
+def _matrices(body: Json) -> list[SafeString]:
+    drawn = (flips(body["tables"].get("order_flips", ())),
+             places(body["tables"].get("winners_by_place", ())))  # fmt: skip
+    return [svg for svg in drawn if svg]
 
 
 def _sections(figures: Sequence[Json], anchor: str, links: Links) -> Iterator[Section]:
@@ -194,7 +209,7 @@ def _section(title: str, figures: Sequence[Json], anchor: str, links: Links) -> 
     for figure in figures:
         by = {key: value for key, value in figure["by"].items() if key != "aggregator"}
         key = repr((figure["metric"], figure["round"], sorted(by.items())))
-        if _is_whole(figure) and key not in seen:
+        if is_whole(figure) and key not in seen:
             seen.add(key)
             main.append(show(figure, links))
         else:
@@ -281,6 +296,10 @@ def _counts(figure: Json) -> str:
 
 
 def _unscored(body: Json) -> Iterator[str]:
+    for row in body["tables"].get("failures", ()):
+        cause = f", {row['cause']}" if row["cause"] else ""
+        order = "the given order" if row["order"] == "given" else "another order"
+        yield said(f"{row['n']} judgments {row['status']} in {order}{cause}")
     counts, instrument = body["tables"].get("counts", {}), body["tables"].get("instrument", {})
     unchecked = counts.get("runs_without_objective_check", 0)
     if unchecked:

@@ -8,14 +8,17 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from audits.judgment_models import JudgmentSet
 from audits.metrics.records import PLURALITY
 from audits.models import Report, ReportRow, ReportStatus
+from audits.queue_models import Queue
 from audits.reports.definitions import definition_of
 from audits.reports.wording import Definition
 from debateweb.models import Workspace
 from runs.models import DebateSet, Experiment, ExperimentStatus, Kind, Name, Run, RunStatus
 
 MOST_ROUND_DIGITS = 4
+REPORTED = (Kind.EXPERIMENT, Kind.DEBATES, Kind.JUDGMENTS, Kind.QUEUE)
 AGGREGATOR = "aggregator"
 
 #: Figures whose rows are agents in runs: what is right before and after says whether one counts
@@ -97,10 +100,10 @@ class RowsAsked:
 def listed(workspace: Workspace) -> QuerySet[Name]:
     """Return the names of a workspace that can be reported on."""
     place = {"workspace": workspace, "name": OuterRef("name"), "archived_at__isnull": False}
-    names = Name.objects.filter(workspace=workspace, kind__in=[Kind.EXPERIMENT, Kind.DEBATES])
-    return names.exclude(Exists(Experiment.objects.filter(**place))).exclude(
-        Exists(DebateSet.objects.filter(**place))
-    )
+    names = Name.objects.filter(workspace=workspace, kind__in=REPORTED)
+    for rows in (Experiment.objects, DebateSet.objects, JudgmentSet.objects, Queue.objects):
+        names = names.exclude(Exists(rows.filter(**place)))
+    return names
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,17 @@ TITLES = {
     "dependence": "Errors of each agent and their correlation (phi)",
     "rho_by_stratum": "Correlation of errors within strata",
     "reads": "What is known of who read whom",
+    "order_flips": "Verdicts under both orders",
+    "winners_by_place": "Wins by candidate and place",
+    "combined": "What became of items over their orders",
+    "judged_and_audited": "As judged beside as audited",
+    "majority": "What people decided",
+    "label_counts": "Labels of each person",
+    "failures": "Judgments without a verdict",
+    "beliefs_by_turn": "Beliefs by turn",
+    "largest_moves": "The turn that moved a belief most",
+    "reliability": "Confidence and being right, by bin",
+    "labels": "Counts of labels",
     "counts": "Counts",
 }
 WORDS = {

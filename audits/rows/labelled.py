@@ -53,6 +53,8 @@ class LabelSet:
     ``decided`` holds the lead's decisions by item. ``beliefs`` are the same labels where they are
     shares by option and the right option is known. ``left`` says what is still to be labelled,
     empty where nothing is; ``voided`` counts labels that the lead took out, ``skipped`` items.
+    ``right`` says which categories the design counts as right or wrong; ``giving_away`` names the
+    items whose texts gave identity or time away as they were labelled.
     """
 
     source: str
@@ -65,6 +67,8 @@ class LabelSet:
     left: str = ""
     voided: int = 0
     skipped: int = 0
+    right: Mapping[str, bool] = field(default_factory=dict)
+    giving_away: frozenset[str] = frozenset()
 
 
 def queue_labels(queue: Queue) -> LabelSet:
@@ -80,8 +84,7 @@ def queue_labels(queue: Queue) -> LabelSet:
         secret = secrets.get(label.item_id, {})
         found = list(_queue_rows(label, ask, people[label.annotator_id], secret))
         (calibration if label.item.phase == "calibration" else main).extend(found)
-        belief = _queue_belief(label, ask, people[label.annotator_id], secret)
-        beliefs += [belief] if belief is not None else []
+        beliefs += _queue_beliefs(label, ask, people[label.annotator_id], secret)
     categories = _categories(ask, labels)
     known = {row.category for row in (*main, *calibration)}
     return LabelSet(
@@ -95,7 +98,20 @@ def queue_labels(queue: Queue) -> LabelSet:
         left=_left(queue),
         voided=LabelVoid.objects.filter(label__item__queue=queue).count(),
         skipped=Skip.objects.filter(item__queue=queue).values("item").distinct().count(),
+        right=_counts_as(ask),
+        giving_away=frozenset(
+            label.item.item_id for label in labels if label.metadata.get("giveaways")
+        ),
     )
+
+
+def _counts_as(ask: Ask) -> dict[str, bool]:
+    """Return which categories count as right or wrong by the design, frozen with the queue."""
+    if ask.kind == "scale" and ask.threshold is not None:
+        scale = range(ask.scale_min, ask.scale_max + 1)
+        return {f"{value:g}": value >= ask.threshold for value in scale}
+    counted = [option for option in ask.options if option.counts_as != "unscored"]
+    return {option.value: option.counts_as == "right" for option in counted}
 
 
 def _left(queue: Queue) -> str:
@@ -156,22 +172,33 @@ def _named(kind: str, said: Any) -> LabelValue:
     return leading[0] if len(leading) == 1 else TIE
 
 
-def _queue_belief(
+def _queue_beliefs(
     label: Label, ask: Ask, person: str, secret: Mapping[str, Any]
-) -> BeliefRow | None:
-    """Return what was believed of an item whose right option is known; beliefs are per cent."""
-    said, correct = (label.value or {}).get("label"), secret.get("gold") or secret.get("correct")
-    if ask.kind not in BELIEFS or not isinstance(said, Mapping) or correct not in said:
-        return None
-    total = sum(said.values()) or 1.0
-    return BeliefRow(
-        session_id=f"{label.item.item_id} {person} {label.item.served_as}",
-        question_id=label.item.question_id,
-        after=0,
-        belief={option: share / total for option, share in said.items()},
-        correct=str(correct),
-        assigned=secret.get("assigned"),
-    )
+) -> Iterator[BeliefRow]:
+    """
+    Yield what was believed of an item whose right option is known, turn by turn.
+
+    Where no turns were told apart it is the label alone. Beliefs are stored in per cent.
+    """
+    last = (label.value or {}).get("label")
+    correct = secret.get("gold") or secret.get("correct")
+    if ask.kind not in BELIEFS or not isinstance(last, Mapping) or correct not in last:
+        return
+    turns = [
+        (one["turn"], one["belief"])
+        for one in label.metadata.get("beliefs", ())
+        if isinstance(one.get("belief"), Mapping) and correct in one["belief"]
+    ]
+    for turn, said in turns or [(0, last)]:
+        total = sum(said.values()) or 1.0
+        yield BeliefRow(
+            session_id=f"{label.item.item_id} {person} {label.item.served_as}",
+            question_id=label.item.question_id,
+            after=turn,
+            belief={option: share / total for option, share in said.items()},
+            correct=str(correct),
+            assigned=secret.get("assigned"),
+        )
 
 
 def _categories(ask: Ask, labels: Iterable[Label]) -> tuple[str, ...] | None:

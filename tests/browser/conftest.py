@@ -38,6 +38,10 @@ FLAGS = [
 PROJECT = Path(__file__).resolve().parents[2]
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
+#: Two looks show what differs; ``test_every_page`` looks at each page in both themes as well.
+LOOKS = pytest.mark.parametrize(
+    ("phone", "dark"), [(False, False), (True, True)], ids=["desktop-light", "phone-dark"]
+)
 LOOPBACK = {"127.0.0.1", "localhost"}
 PATIENCE_SECONDS = 30.0  # For a machine that does other things as well.
 

@@ -14,7 +14,7 @@ from debateweb.celery import heartbeat_key
 from debateweb.models import Role, User, Workspace
 from runs.models import Experiment, ExperimentStatus, Run, RunStatus
 from runs.services.imports import import_questions
-from tests.browser.conftest import NewContext, faults, screenshot, until
+from tests.browser.conftest import LOOKS, NewContext, faults, screenshot, until
 from tests.debateweb.people import member
 from tests.runs import factories
 from tests.runs.scripted import ScriptedGateway
@@ -58,8 +58,7 @@ def running(home: Workspace, tmp_path: Path) -> Experiment:
     return made
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+@LOOKS
 def test_no_page_of_experiments_has_a_fault(
     running: Experiment, researcher: User, new_context: NewContext, dark: bool, phone: bool
 ) -> None:

@@ -26,7 +26,7 @@ from runs.services import uploads
 from runs.services.archiving import archive_set
 from runs.services.imports import import_debates, import_questions
 from runs.services.protocol_versions import save_version
-from tests.browser.conftest import NewContext, faults, screenshot
+from tests.browser.conftest import LOOKS, NewContext, faults, screenshot
 from tests.browser.hostile import ACTS, HOSTILE, HOSTILE_NAME, MEGABYTE, watched
 from tests.debateweb.people import member
 from tests.runs import factories
@@ -99,7 +99,7 @@ def test_typing_yaml_changes_the_form_and_keeps_the_focus(
     expect(page.get_by_role("heading", level=1)).to_contain_text("version 1")
 
 
-@pytest.mark.parametrize(("phone", "dark"), [(False, False), (True, False), (False, True)])
+@LOOKS
 def test_the_pages_are_readable_and_have_no_fault(
     new_context: NewContext, owner: User, phone: bool, dark: bool
 ) -> None:
@@ -179,8 +179,7 @@ def filled_sets(owner: User) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+@LOOKS
 def test_filled_sets_have_no_fault_and_their_text_does_nothing(
     new_context: NewContext, owner: User, phone: bool, dark: bool
 ) -> None:

@@ -14,7 +14,7 @@ from debateweb.models import Role, User, Workspace
 from runs.models import Run
 from runs.providers.base import ProviderReply
 from runs.providers.endings import BAD_REQUEST, RATE_LIMITED, failed
-from tests.browser.conftest import NewContext, faults, screenshot
+from tests.browser.conftest import LOOKS, NewContext, faults, screenshot
 from tests.browser.hostile import HOSTILE, MEGABYTE, watched
 from tests.debateweb.people import member
 from tests.runs import factories
@@ -58,8 +58,7 @@ def run(home: Workspace, tmp_path: Path) -> Run:
         return factories.finish(made, ScriptedGateway(replies)).runs.get()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+@LOOKS
 def test_no_page_of_a_run_has_a_fault_or_acts_on_a_reply(
     run: Run, person: User, new_context: NewContext, dark: bool, phone: bool
 ) -> None:

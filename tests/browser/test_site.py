@@ -10,7 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from debateweb import access, membership
 from debateweb.models import Role, User, Workspace
-from tests.browser.conftest import NewContext, end_session, faults, screenshot, until
+from tests.browser.conftest import LOOKS, NewContext, end_session, faults, screenshot, until
 from tests.debateweb.people import PASSWORD, member, person
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -38,8 +38,7 @@ def owner() -> User:
     return made
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+@LOOKS
 def test_no_page_of_the_site_has_a_fault(
     owner: User, new_context: NewContext, dark: bool, phone: bool
 ) -> None:

@@ -96,7 +96,8 @@ class Filled:
             "agent_id": "a",
             "version_id": self.version.pk,
         }
-        if needed <= set(known):
+        is_of_queue = "/label/" in path or "/desk/" in path  # A queue's name is another one.
+        if needed <= set(known) and not is_of_queue:
             return {key: known[key] for key in needed}
         return dict(ROUTES[name].arguments(self.workspace))
 

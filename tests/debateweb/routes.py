@@ -15,9 +15,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from audits.queue_models import Item, Queue
 from audits.queues.creating import add_annotator
 from audits.services import ask_for_report, build_stored
 from debateweb.models import Workspace
+from debateweb.webhooks import LABEL_SUBMIT, add_endpoint
 from runs.importers.records import AgentRecord, DebateRecord
 from runs.models import DebateSet, Experiment, ProtocolVersion, QuestionSet
 from runs.protocols.digest import canonical_text, protocol_hash
@@ -116,10 +118,33 @@ def _report_name(workspace: Workspace) -> dict[str, Any]:
 
 def labelling(workspace: Workspace) -> dict[str, Any]:
     """Return a queue in which everybody labels who may."""
-    queue = queue_of(answers(6), in_workspace=workspace, name=f"labels-of-{workspace.name}")
+    name = f"labels-of-{workspace.name}"
+    queue = Queue.objects.filter(workspace=workspace, name=name).first()
+    queue = queue or queue_of(answers(6), in_workspace=workspace, name=name)
     for person in workspace.members.exclude(role=READER).select_related("user"):
         add_annotator(queue=queue, user=person.user, actor=None)
     return {"name": queue.name}
+
+
+def _desk_item(workspace: Workspace) -> dict[str, Any]:
+    where = labelling(workspace)
+    item = Item.objects.filter(queue__workspace=workspace, queue__name=where["name"]).first()
+    assert item is not None
+    return {**where, "key": item.key}
+
+
+def _desk_person(workspace: Workspace) -> dict[str, Any]:
+    where = labelling(workspace)
+    queue = Queue.objects.get(workspace=workspace, name=where["name"])
+    user = workspace.members.filter(role=ANNOTATOR)[0].user
+    return {**where, "pseudonym": add_annotator(queue=queue, user=user, actor=None).pseudonym}
+
+
+def _webhook(workspace: Workspace) -> dict[str, Any]:
+    actor = workspace.members.filter(role=OWNER)[0].user
+    url, events = "https://hooks.example.org/", [LABEL_SUBMIT]
+    made, _ = add_endpoint(workspace=workspace, url=url, events=events, actor=actor)
+    return {"endpoint_id": made.pk}
 
 
 def _version_id(workspace: Workspace) -> dict[str, Any]:
@@ -161,6 +186,12 @@ ROUTES: dict[str, Route] = {
     "member_archive": Route(only(OWNER), arguments=_member_id),
     "invite": Route(only(OWNER, status=400), method="POST"),
     "invitation_revoke": Route(only(), method="POST", arguments=fixed(invitation_id=0)),
+    "trail": Route(only(OWNER, RESEARCHER)),
+    "trail_verify": Route(only(OWNER, RESEARCHER), method="POST"),
+    "webhooks": Route(only(OWNER)),
+    "webhook_ping": Route(only(OWNER, status=302), method="POST", arguments=_webhook),
+    "webhook_revoke": Route(only(OWNER), arguments=_webhook),
+    "webhook_again": Route(only(), method="POST", arguments=fixed(delivery_id=0)),
     "runs:questions": Route(only(OWNER, RESEARCHER, READER)),
     "runs:question_import": Route(only(OWNER, RESEARCHER)),
     "runs:question_upload": Route(
@@ -233,6 +264,14 @@ ROUTES: dict[str, Route] = {
     "audits:label_correct": Route(
         only(), arguments=lambda workspace: {**labelling(workspace), "key": "0" * 24}
     ),
+    **{
+        f"audits:desk{page}": Route(only(OWNER, RESEARCHER), arguments=labelling)
+        for page in ("", "_people", "_plan")
+    },
+    "audits:desk_item": Route(only(OWNER, RESEARCHER), arguments=_desk_item),
+    "audits:desk_person": Route(only(OWNER, RESEARCHER), arguments=_desk_person),
+    "audits:desk_key": Route(only(OWNER), arguments=labelling),
+    "audits:desk_key_file": Route(only(OWNER), method="POST", arguments=labelling),
     "audits:table": Route(
         only(OWNER, RESEARCHER, READER),
         arguments=_report_name,

@@ -68,6 +68,14 @@ OPERATIONS: dict[str, set[str]] = {
     "build_debates_report": READERS,
     "list_experiment_rows": READERS,
     "list_debate_rows": READERS,
+    "get_judgments_report": READERS,
+    "get_judgments_table": READERS,
+    "build_judgments_report": READERS,
+    "list_judgment_rows": READERS,
+    "get_queue_report": READERS,
+    "get_queue_table": READERS,
+    "build_queue_report": READERS,
+    "list_queue_rows": READERS,
 }
 
 

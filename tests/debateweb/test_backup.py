@@ -10,7 +10,7 @@ from pathlib import Path
 
 from debateweb.services import binaries, postgres
 from debateweb.services.datadir import open_data_dir
-from tests.debateweb.sites import PROJECT, Site, new_site, wait_for
+from tests.debateweb.sites import PROJECT, Site, new_site
 
 TRIGGERS = "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal AND tgenabled = 'O'"
 TRUNCATE = "TRUNCATE runs_question CASCADE"
@@ -43,15 +43,15 @@ def only_the_database(site: Site) -> Iterator[None]:
         env={**site.env, "PATH": f"{programs()}{os.pathsep}{os.environ['PATH']}"},
         cwd=PROJECT,
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as shell:
-        wait_for(
-            lambda: site.data.is_dir() and psql(site, postgres.OWNER, "SELECT 1") == "1",
-            60,
-            "no database",
-        )
+        assert shell.stdin is not None and shell.stdout is not None
+        shell.stdin.write("\\echo here\n")
+        shell.stdin.flush()
+        # Its own session has to stand: the database lasts as long as it does.
+        assert any("here" in line for line in shell.stdout)
         yield
-        assert shell.stdin is not None
         shell.stdin.close()
 
 

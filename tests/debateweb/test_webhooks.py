@@ -143,6 +143,8 @@ def test_the_key_is_stored_nowhere_and_each_endpoint_has_its_own(owner: User) ->
     assert not any(key.removeprefix("whsec_") in text for key in (first, second) for text in stored)
     assert first.removeprefix("whsec_") != one.nonce
     assert two.nonce != one.nonce
+    names = AuditEvent.objects.filter(act="webhook.add").values_list("object_name", flat=True)
+    assert set(names) == {"webhook to hooks.example.org"}  # Addresses have secrets of their own.
 
 
 @pytest.mark.django_db

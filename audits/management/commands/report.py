@@ -21,6 +21,7 @@ from audits.services import collect
 from debateweb.access import command_workspace
 from debateweb.errors import InputError, NegativeAnswer
 from debateweb.management.base import Command as DebatewebCommand
+from debateweb.trail import trail_head
 
 WRITERS = {"json": report_bytes, "csv": table_bytes}
 FORMATS = (*WRITERS, "html")
@@ -91,7 +92,8 @@ class Command(DebatewebCommand):
         collect(workspace, name)
         report = build_report(workspace=workspace, name=name, kind=options["kind"])
         if format_name == "html":
-            content = page_bytes(report, links_of(workspace.name, name, site=site))
+            links = links_of(workspace.name, name, site=site)
+            content = page_bytes(report, links, trail_head(workspace))
         else:
             content = WRITERS[format_name](report)
         if output == STANDARD_OUTPUT:

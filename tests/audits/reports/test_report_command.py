@@ -80,7 +80,10 @@ def test_a_link_keeps_pointing_at_its_file(log: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nothing"], "there is no experiment, no set of imported debates or judgments and no queue 'nothing'"),
+        (
+            ["nothing"],
+            "no set of imported debates or judgments and no queue 'nothing'",
+        ),
         (["log", "--format", "pdf"], "--format pdf is not there yet"),
         (["log", "--format", "xls"], "invalid choice: 'xls'"),
         (["log", "-o", "no/such/folder/r.json"], "there is no folder"),
