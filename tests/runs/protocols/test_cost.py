@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runs.engine.errors import UnsupportedProtocolError
+from runs.engine.judging import plan_judging
 from runs.engine.ledger import Price
 from runs.engine.operators import plan_round
-from runs.engine.types import CallPlan, Evidence, Question, Snapshot
+from runs.engine.types import CallPlan, Evidence, Question, Snapshot, Stop, StopReason
 from runs.protocols.cost import Bound, Sizes, bound, expected, in_degree, match_samples
 from runs.protocols.presets import load_preset, preset_names, with_agents, with_rounds
 from runs.protocols.spec import Protocol
@@ -317,3 +318,50 @@ def test_what_is_expected_is_within_the_bound(name: str) -> None:
     assert likely.input_tokens <= most.input_tokens
     assert likely.output_tokens <= most.output_tokens
     assert likely.microusd(PRICES) <= most.microusd(PRICES)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), EVIDENCE)
+def test_no_judge_is_shown_more_or_asked_more_often_than_the_bound_says(
+    data: st.DataObject, evidence: tuple[Evidence, ...]
+) -> None:
+    mode = data.draw(st.sampled_from(["pairwise", "listwise", "pointwise", "transcript"]))
+    judge = {
+        "prompt": "{{question}}{{evidence}}{{transcript}}{{candidates}}{{answer_format}}",
+        "mode": mode,
+        "orders": data.draw(st.sampled_from(["given", "both", "all", "balanced"])),
+        "sees_rounds": data.draw(st.sampled_from(["first", "last", "all"])),
+        "repeats": data.draw(st.integers(1, 2)),
+    }
+    protocol = Protocol.model_validate_json(
+        json.dumps(
+            {
+                "name": "x",
+                "agents": [{"id": key} for key in "abcde"],
+                "revision_rounds": 2,
+                "prompts": {"initial": "{{question}}", "revision": "{{peers}}"},
+                "selection": {"message_cap_chars": 50},
+                "aggregation": {"kind": "judge", "judge": judge},
+            }
+        )
+    )
+    texts = st.text(st.sampled_from("a𝄞"), min_size=1, max_size=80)
+    rounds = [{key: data.draw(texts) for key in "abcde"} for _ in range(3)]
+    last, question = snapshot_of(rounds, "abcde"), Question(id="q", text="ü?", answer_type="text")
+    plan = plan_judging(
+        protocol=protocol,
+        question=question,
+        evidence=evidence,
+        zero=last,
+        last=last,
+        stop=Stop(StopReason.ROUND_LIMIT),
+        t=2,
+        stage_t=3,
+        run_seed=1,
+    )
+    (most,) = bound(protocol, Sizes.of(protocol, question, evidence)).judging
+    calls = plan.calls if plan is not None else ()
+    attempts = 1 + protocol.retries.transport
+    assert len(calls) * attempts <= most.attempts
+    assert all(call.input_token_bound <= most.input_tokens for call in calls)
+    assert all(call.max_output_tokens <= most.output_tokens for call in calls)

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from debateweb.errors import InputError
+from runs.engine.replay import replay
 from runs.models import (
     Aggregate,
     Attempt,
@@ -22,7 +24,7 @@ from runs.providers import endings
 from runs.providers.base import ProviderReply
 from runs.providers.endings import failed
 from runs.services import experiments
-from runs.services.verify import verify_experiment
+from runs.services.verify import run_record, verify_experiment
 from tests.runs import factories
 from tests.runs.checks import assert_balanced, assert_verified
 from tests.runs.scripted import Call, ScriptedGateway, replied, said
@@ -413,8 +415,33 @@ def test_verify_notices_a_verdict_that_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_run_whose_judge_is_under_way_replays_as_far_as_it_is(tmp_path: Path) -> None:
-    from runs.engine.replay import replay
-    from runs.services.verify import run_record
-
     made = experiment(tmp_path, judged_by())
     assert replay(run_record(to_the_judge(made).pk)) == []
+
+
+def test_an_experiment_without_a_model_for_its_judge_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no model for slot 'judge', the judge's"):
+        factories.experiment(tmp_path, protocol=judged_by())
+
+
+def test_a_branch_without_revisions_is_judged_over_the_answers_that_it_took_over(
+    tmp_path: Path,
+) -> None:
+    models = {"default": "scripted", "judge": "scripted"}
+    arms = [
+        {"name": "first", "protocol": "p.json", "models": models},
+        {
+            "name": "again",
+            "protocol": "p.json",
+            "models": models,
+            "branch_from": {"arm": "first", "t": 0},
+        },
+    ]
+    made = factories.finish(
+        factories.experiment(tmp_path, protocol=judged_by(), arms=arms), gateway(names("2"))
+    )
+    answers = Aggregate.objects.filter(run__experiment=made).values_list("answer_value", flat=True)
+    assert list(answers) == ["2", "2"]
+    assert JudgeVerdict.objects.count() == 4
+    assert_verified(made)
+    assert_balanced()
