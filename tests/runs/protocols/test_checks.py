@@ -21,6 +21,7 @@ BASE: dict[str, Any] = {
     "prompts": {"initial": "{{question}}", "revision": "{{peers}}"},
 }
 JUDGE = {"prompt": "Which?"}
+ASKABLE = {"prompt": "{{candidates}} {{answer_format}}"}
 
 
 def build(**changes: Any) -> Protocol:
@@ -288,7 +289,7 @@ def test_what_is_not_executed_yet_is_said_by_field(name: str) -> None:
         ({"operator": {"kind": "sequential"}}, "operator.kind: sequential is not executed yet"),
         ({"aggregation": {"kind": "approval"}}, "aggregation.kind: approval is not executed yet"),
         (
-            {"aggregation": {"kind": "judge", "judge": JUDGE | {"may_ask": True}}},
+            {"aggregation": {"kind": "judge", "judge": ASKABLE | {"may_ask": True}}},
             "aggregation.judge.may_ask: is not executed yet",
         ),
         (

@@ -20,6 +20,7 @@ from runs.models import (
     CheckResult,
     Claim,
     Experiment,
+    JudgeVerdict,
     ModelEntry,
     QuestionSet,
     Run,
@@ -93,6 +94,16 @@ def everything(tmp_path: Path) -> Experiment:
         scope="all",
         observed="",
         input_hash="0" * 64,
+    )
+    JudgeVerdict.objects.create(
+        run=Run.objects.all()[0],
+        t=3,
+        position=1,
+        call_id="judge:1",
+        order=["2", "3"],
+        repeat=1,
+        status="SUCCEEDED",
+        said="tie",
     )
     ModelEntry.objects.create(workspace=workspace, name="m", version=1, body={})
     import_debates(workspace=workspace, name="log", format_name="jsonl", records=[a_debate()])
