@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connection, transaction
@@ -267,6 +267,12 @@ def _appended(
     )
 
 
+def _beliefs_with(last: Label, corrected: Any) -> list[dict[str, Any]]:
+    """Return the beliefs of a debate with its last one corrected; those before it stand."""
+    given = last.metadata.get("beliefs", [])
+    return [*given[:-1], given[-1] | {"belief": corrected}] if given else []
+
+
 def _metadata(item: Item, said: Said) -> dict[str, Any]:
     """Figures are given with and without items that tell who wrote them, or when."""
     metadata: dict[str, Any] = {}
@@ -396,6 +402,7 @@ def correct(*, annotator: Annotator, item: Item, said: Said, reason: str) -> Lab
     if last is None:
         raise NotCorrectableError("you have not labelled this item")
     value = _checked(queue, item, said)
+    said = replace(said, beliefs=_beliefs_with(last, value["label"]))
     label = _appended(annotator, item, last.serving, said, value, reason.strip())
     record(
         act="label.correct",

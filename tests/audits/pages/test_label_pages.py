@@ -88,6 +88,18 @@ def test_a_debate_comes_turn_by_turn_and_keeps_the_belief_after_each() -> None:
     assert label.active_milliseconds == 3000 and label.comment == "of the first turn"
 
 
+def test_a_corrected_belief_keeps_those_of_the_turns_before() -> None:
+    me = labeller(every_kind(1)["debate"])
+    for share in ("50", "70", "90"):
+        me.send(belief__1=share, belief__2=str(100 - int(share)))
+    label = Label.objects.get()
+    me.get(f"correct/{label.item.key}")
+    changed = {"belief-1": "20", "belief-2": "80", "why": "misread"}
+    me.post(f"correct/{label.item.key}", {**me.hidden(), **changed})
+    given = Label.objects.latest("version").metadata["beliefs"]
+    assert [one["belief"][label.shown_order[0]] for one in given] == [50, 70, 20]
+
+
 def test_beliefs_that_do_not_sum_to_100_are_refused_with_what_was_typed() -> None:
     me = labeller(every_kind(1)["debate"])
     answer = me.send(belief__1="50", belief__2="60")
