@@ -235,6 +235,8 @@ def _rows(request: HttpRequest, subject: Subject, after: int | None, limit: int)
         if name not in report.counted:
             raise InputError(f"condition: there is none {name!r}")
     if report.kind in ITEM_KINDS:
+        if isinstance(subject, Experiment):
+            raise InputError(f"a judge audit: its rows are at judgments/{subject.name}/rows")
         return _items(report, asked, after, limit)
     rows = rows_of(report, asked)
     found = list(rows.filter(pk__gt=after or 0).order_by("pk")[: limit + 1])

@@ -48,7 +48,7 @@ def calibration_of(annotator: Annotator) -> Calibrated:
 @transaction.atomic
 def admit_if_calibrated(annotator: Annotator) -> bool:
     """Admit a person whose calibration is over and good enough. Returns whether they are in."""
-    person = Annotator.objects.select_for_update().get(pk=annotator.pk)
+    person = Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
     if person.admitted_at is not None:
         return True
     calibration = read_design(person.queue.design).calibration

@@ -42,7 +42,7 @@ def close_batch(*, annotator: Annotator) -> Reveal:
     Raises NotCorrectableError where nothing was labelled since the last close, an item is still
     open in front of them, or the queue reveals otherwise.
     """
-    Annotator.objects.select_for_update().get(pk=annotator.pk)
+    Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
     person = annotator.user
     if person is None:
         raise NotCorrectableError("a name in a file closes no batch")

@@ -117,8 +117,7 @@ def next_item(annotator: Annotator) -> Claimed | Nothing:
     when "next" was pressed twice at once.
     """
     # One person's requests one after the other: two tabs get one item.
-    locked = Annotator.objects.select_for_update(of=("self",))  # Never the queue's row.
-    person = locked.select_related("queue").get(pk=annotator.pk)
+    person = locked_person(annotator)
     queue = person.queue
     design = read_design(queue.design)
     refused = _refused(person, queue)
@@ -137,6 +136,17 @@ def next_item(annotator: Annotator) -> Claimed | Nothing:
         person.refresh_from_db()
         slot_id = _taken(person, design)
     return _why_nothing(person) if slot_id is None else _served(person, design, slot_id)
+
+
+def locked_person(annotator: Annotator) -> Annotator:
+    """
+    Lock the person's row, before any slot and any draft: all that one person does comes in turn.
+
+    The row of the queue is not locked. Without the key, so that rows which name the person can be
+    inserted meanwhile by who holds their slot.
+    """
+    locked = Annotator.objects.select_for_update(of=("self",), no_key=True)
+    return locked.select_related("queue").get(pk=annotator.pk)
 
 
 def _refused(person: Annotator, queue: Queue) -> Nothing | None:
@@ -268,6 +278,7 @@ def heartbeat(*, annotator: Annotator, slot_id: int, fence: int) -> None:
 
 def _mine(annotator: Annotator, slot_id: int, fence: int) -> Slot:
     """Return and lock the slot under this lease; one that ran out unnoticed is still theirs."""
+    locked_person(annotator)
     slot = (
         Slot.objects.select_for_update(of=("self",))
         .filter(pk=slot_id, holder=annotator, fence=fence, state=SlotState.HELD)
@@ -314,8 +325,7 @@ def take_again(*, annotator: Annotator, item: Item) -> Claimed | None:
     With it they can still submit what they had typed.
     """
     with transaction.atomic():
-        locked = Annotator.objects.select_for_update(of=("self",)).select_related("queue")
-        person = locked.get(pk=annotator.pk)
+        person = locked_person(annotator)
         design = read_design(person.queue.design)
         if _refused(person, person.queue) is not None:
             return None

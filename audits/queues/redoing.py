@@ -115,7 +115,11 @@ def requeue_guideline(*, queue: Queue, version: int, reason: str, actor: User) -
 
 def _lock(people: QuerySet[Annotator]) -> None:
     """Hold off what these people do meanwhile: each of their acts locks their row first."""
-    list(people.select_for_update(of=("self",)).order_by("pk").values_list("pk", flat=True))
+    list(
+        people.select_for_update(of=("self",), no_key=True)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
 
 
 def _void(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connection, transaction
@@ -26,6 +26,7 @@ from audits.queue_models import (
     SlotState,
 )
 from audits.queues.batches import revealed_items
+from audits.queues.claiming import locked_person
 from audits.queues.errors import (
     AlreadySubmittedError,
     LabelError,
@@ -98,10 +99,12 @@ def save_draft(
         "body": json.dumps(dict(body)),
         "seconds": read_design(annotator.queue.design).lease_seconds,
     }
+    locked_person(annotator)  # Before slot and draft, as a submit does: else they meet head-on.
     with connection.cursor() as cursor:
-        cursor.execute(_SAVE_DRAFT, values)
         cursor.execute(_RENEW, values)
-        return bool(cursor.rowcount)
+        is_held = bool(cursor.rowcount)
+        cursor.execute(_SAVE_DRAFT, values)
+        return is_held
 
 
 def draft_of(*, annotator: Annotator, item: Item) -> LabelDraft | None:
@@ -129,7 +132,7 @@ def give_belief(
     ``written`` are texts of the draft that go on: what is written is of the whole debate. Sent
     twice it counts once. Returns whether the lease still stands.
     """
-    Annotator.objects.select_for_update().get(pk=annotator.pk)
+    locked_person(annotator)
     slot = Slot.objects.select_related("item").get(pk=slot_id)
     given = given_beliefs(annotator=annotator, item=slot.item)
     if belief["turn"] == len(given) + 1:
@@ -175,7 +178,7 @@ def _sent_before(annotator: Annotator, said: Said) -> Label | None:
 
 def _submit(annotator: Annotator, slot_id: int, fence: int, said: Said) -> Label:
     # The person's row is the lock of everything that they do: a second click waits here.
-    Annotator.objects.select_for_update().get(pk=annotator.pk)
+    locked_person(annotator)
     sent_before = _sent_before(annotator, said)
     if sent_before is not None:
         return sent_before
@@ -264,6 +267,12 @@ def _appended(
     )
 
 
+def _beliefs_with(last: Label, corrected: Any) -> list[dict[str, Any]]:
+    """Return the beliefs of a debate with its last one corrected; those before it stand."""
+    given = last.metadata.get("beliefs", [])
+    return [*given[:-1], given[-1] | {"belief": corrected}] if given else []
+
+
 def _metadata(item: Item, said: Said) -> dict[str, Any]:
     """Figures are given with and without items that tell who wrote them, or when."""
     metadata: dict[str, Any] = {}
@@ -289,9 +298,25 @@ def is_revealed(annotator: Annotator, item: Item) -> bool:
 
 
 def _has_been_seen(annotator: Annotator, item: Item) -> bool:
-    """A second serving whose first was revealed is known by then, though it is sealed itself."""
+    """
+    A second serving whose first was revealed is known by then, though it is sealed itself; so is
+    an item that is asked for again after its label was revealed and voided.
+    """
     first = item.again_of
-    return is_revealed(annotator, item) or (first is not None and is_revealed(annotator, first))
+    return (
+        is_revealed(annotator, item)
+        or (first is not None and is_revealed(annotator, first))
+        or _was_revealed(annotator, item)
+    )
+
+
+def _was_revealed(annotator: Annotator, item: Item) -> bool:
+    voided = Label.objects.filter(annotator=annotator, item=item, void__isnull=False)
+    policy = read_design(annotator.queue.design).reveal
+    if policy == "item":
+        return voided.exists()
+    through = annotator.reveals.aggregate(through=Max("through_label"))["through"]
+    return through is not None and voided.filter(version=1, pk__lte=through).exists()
 
 
 def _keep(annotator: Annotator, slot_id: int, said: Said) -> None:
@@ -313,7 +338,7 @@ def undo_last(*, annotator: Annotator, request_key: str) -> Slot:
 
     Raises NotCorrectableError where there is none, or where it was revealed or voided since.
     """
-    Annotator.objects.select_for_update().get(pk=annotator.pk)
+    locked_person(annotator)
     queue = _open_queue(annotator)
     last = Label.objects.filter(annotator=annotator).order_by("-pk").first()
     if last is None or last.value is None:
@@ -369,7 +394,7 @@ def correct(*, annotator: Annotator, item: Item, said: Said, reason: str) -> Lab
         return sent_before
     if not reason.strip():
         raise LabelError("reason: say why the label changes")
-    Annotator.objects.select_for_update().get(pk=annotator.pk)
+    locked_person(annotator)
     queue = Queue.objects.get(pk=annotator.queue_id)
     if queue.status == QueueStatus.CLOSED:
         raise QueueNotOpenError("the queue is closed")
@@ -377,6 +402,7 @@ def correct(*, annotator: Annotator, item: Item, said: Said, reason: str) -> Lab
     if last is None:
         raise NotCorrectableError("you have not labelled this item")
     value = _checked(queue, item, said)
+    said = replace(said, beliefs=_beliefs_with(last, value["label"]))
     label = _appended(annotator, item, last.serving, said, value, reason.strip())
     record(
         act="label.correct",

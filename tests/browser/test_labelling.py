@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from audits.queues.creating import add_annotator
 from debateweb.models import Role
 from tests.audits.pages.labelling import DECISIONS, every_kind
 from tests.audits.queues.making import answers, claimed, home, queue_of
-from tests.browser.conftest import NewContext, faults, screenshot
+from tests.browser.conftest import NewContext, end_session, faults, screenshot, sign_in
 from tests.debateweb.people import member
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -178,7 +179,7 @@ def test_a_lost_lease_is_told_in_the_page_with_the_text_kept(new_context: NewCon
     page = opened(of(new_context, me), queue)
     page.locator("#comment").fill("my text")
     other = add_annotator(queue=queue, user=member(home(), Role.ANNOTATOR, "other"), actor=None)
-    Slot.objects.filter(holder=me).update(leased_until=timezone.now() - timedelta(seconds=1))
+    Slot.objects.filter(holder=me).update(leased_until=timezone.now() - timedelta(days=1))
     claimed(other)
     page.locator("#choice-1").check()
     page.keyboard.press("Enter")
@@ -238,3 +239,50 @@ def test_every_kind_fits_320_pixels_and_is_labelled_without_a_script(
             expect(page.locator("#said")).not_to_be_empty()
         expect(page.locator("#item-heading")).to_have_text("All done")
     assert Label.objects.count() == len(queues)
+
+
+def test_a_session_that_ends_while_typing_keeps_the_text(new_context: NewContext) -> None:
+    queue = queue_of(answers(2))
+    me = person(queue)
+    context = of(new_context, me)
+    page = opened(context, queue)
+    end_session(context)
+    page.locator("#comment").fill("typed after the session had ended")
+    expect(page.locator("#save-state")).to_contain_text("Your session has ended")
+    page.locator("#choice-1").check()
+    page.locator("#submit").click()
+    expect(page).to_have_url(re.compile("/login/"))
+    assert me.user is not None
+    sign_in(context, me.user, page.url.split("/login/")[0])
+    page.goto(f"/w/home/label/{queue.name}/")
+    expect(page.locator("#comment")).to_have_value("typed after the session had ended")
+    expect(page.locator("#choice-1")).to_be_checked()
+
+
+def test_a_submit_without_network_says_so_and_is_sent_again_once(new_context: NewContext) -> None:
+    queue = queue_of(answers(2))
+    context = of(new_context, person(queue))
+    page = opened(context, queue)
+    key = page.locator("input[name=key]").first
+    first = key.input_value()
+    context.set_offline(True)
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#save-state")).to_contain_text("there is no connection")
+    expect(page.locator("#choice-1")).to_be_checked()
+    context.set_offline(False)
+    page.locator("#submit").click()
+    expect(key).not_to_have_value(first)
+    assert Label.objects.count() == 1
+
+
+def test_a_refusal_is_shown_in_place_with_the_focus_on_what_is_missing(
+    new_context: NewContext,
+) -> None:
+    queue = queue_of(answers(2))
+    page = opened(of(new_context, person(queue)), queue)
+    page.keyboard.press("Enter")
+    expect(page.locator("#work [role=alert] a")).to_be_focused()
+    page.keyboard.press("2")
+    page.keyboard.press("Enter")
+    expect(page.locator("#work .flash")).to_have_text("Saved.")

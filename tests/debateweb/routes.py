@@ -136,8 +136,7 @@ def _desk_item(workspace: Workspace) -> dict[str, Any]:
 def _desk_person(workspace: Workspace) -> dict[str, Any]:
     where = labelling(workspace)
     queue = Queue.objects.get(workspace=workspace, name=where["name"])
-    user = workspace.members.filter(role=ANNOTATOR)[0].user
-    return {**where, "pseudonym": add_annotator(queue=queue, user=user, actor=None).pseudonym}
+    return {**where, "pseudonym": queue.annotators.earliest("pk").pseudonym}
 
 
 def _webhook(workspace: Workspace) -> dict[str, Any]:

@@ -46,6 +46,13 @@ def test_the_trail_shows_its_head_and_says_whether_it_holds(owner: Client) -> No
     assert "row 1 (event " in text
 
 
+def test_an_act_that_stands_outside_the_chain_shows(owner: Client) -> None:
+    acts(1, home())  # Not committed: no link yet.
+    text = owner.get(at("trail")).content.decode()
+    assert "outside the chain" in text
+    assert "thing.do" in text
+
+
 def test_the_trail_takes_the_same_queries_with_10_and_200_rows(
     owner: Client, django_assert_num_queries: Any
 ) -> None:

@@ -71,11 +71,11 @@ def test_llmbar_by_order_and_group(real_data: Path, tmp_path: Path) -> None:
     assert pooled(gpt_4, "position_consistency") == (46, 66)
     by_order = [kappa(gpt_4, pair="judge|gold", order=order) for order in ("given", "swapped")]
     assert by_order == pytest.approx([0.5133, 0.3948], abs=5e-5)
+    two_missing_verdicts_are_no_agreement(found)
 
 
-def test_two_missing_verdicts_of_llmbar_are_no_agreement(real_data: Path, tmp_path: Path) -> None:
-    found = reported(real_data / "llmbar", tmp_path, "llmbar")
-    whole = [one for (judge, group), one in found.items() if group is None]
+def two_missing_verdicts_are_no_agreement(found: Conditions) -> None:
+    whole = [one for (_, group), one in found.items() if group is None]
     invalid = [figure(one, "invalid_rate", agg="pooled", by={}) for one in whole]
     assert sum(one["num"] for one in invalid) >= 3
     for one in whole:

@@ -102,3 +102,11 @@ def test_one_kind_is_not_found_at_the_address_of_another(made: JudgmentSet) -> N
     asking = program(made.workspace)
     assert asking.get(f"{PLACE}/queues/audit/report").status_code == 404
     assert asking.get(f"{PLACE}/judgments/nothing/report").status_code == 404
+
+
+def test_an_audit_asked_as_an_experiment_says_where_its_rows_are(made: JudgmentSet) -> None:
+    asking = program(made.workspace)
+    built(asking, f"{PLACE}/experiments/audit/report")
+    answer = asking.get(f"{PLACE}/experiments/audit/rows?metric=conflict_rate&condition=scripted")
+    assert answer.status_code == 422
+    assert "judgments/audit/rows" in answer.json()["message"]

@@ -17,10 +17,10 @@ from django.test import Client
 from audits import services
 from audits.judging.items import AuditItem, Candidate
 from audits.judgment_models import JudgmentSet
-from audits.labelling.design import Ask, LabelSchema
+from audits.labelling.design import Ask, LabelSchema, QueueDesign
 from audits.models import Report, ReportItem
-from audits.queue_models import Queue, QueueStatus
-from audits.queues.creating import NewItem
+from audits.queue_models import Queue, QueueKind, QueueStatus
+from audits.queues.creating import NewItem, NewQueue, create_queue
 from audits.queues.submitting import submit
 from audits.reports.build import build_report
 from audits.reports.definitions import DEFINITIONS
@@ -366,3 +366,48 @@ def test_the_pages_print_the_head_of_the_trail(audited: JudgmentSet) -> None:
     report = build_report(workspace=audited.workspace, name=audited.name)
     page = page_bytes(report, head=Head(7, "f" * 64)).decode()
     assert "act 7" in page and "f" * 64 in page
+
+
+def test_a_queue_on_judgments_has_the_judge_beside_the_people(audited: JudgmentSet) -> None:
+    """People who label the judge's items here are one more source beside the imported labels."""
+    items = [
+        NewItem(
+            item_id=item.item_id,
+            unit_id=item.item_id,
+            question_id=item.question_id,
+            shown={"question": item.question, "candidates": item.candidates},
+        )
+        for item in audited.items.order_by("position")[:4]
+    ]
+    new = NewQueue(
+        name="second-look",
+        kind=QueueKind.PAIR,
+        design=QueueDesign(label=labelling.PAIR, overlap=1),
+        items=items,
+        source={"kind": "judgments", "name": audited.name},
+        seed=3,
+        guideline="Be fair.",
+    )
+    queue = create_queue(workspace=audited.workspace, new=new, actor=None)
+    (person,) = labelling.annotators(queue, 1)
+    for _ in items:
+        labelling.label_next(person, "one")
+
+    report = built(queue.workspace, queue.name)
+    people, judge = json.loads(report.body)["conditions"]
+    assert (people["name"], judge["judge"]) == ("people", "scripted")
+    with_person = {"pair": f"judge|{person.pseudonym}", "order": "given"}
+    (agreed,) = (
+        figure
+        for figure in figures(report, 1)
+        if figure["metric"] == "percent_agreement"
+        and figure["agg"] == "pooled"
+        and figure["by"] == with_person
+    )
+    assert (agreed["num"], agreed["den"]) == (4, 4)
+
+    whole = built(audited.workspace, audited.name)
+    names = [condition["name"] for condition in json.loads(whole.body)["conditions"]]
+    assert names == ["scripted", "people: imported labels", "people: second-look"]
+    second = {"pair": "judge|majority", "order": "swapped", "labels": "second-look"}
+    assert one(whole, "percent_agreement", **second)["value"] == 0

@@ -18,6 +18,7 @@ from audits.queue_models import (
     LabelDraft,
     Queue,
     QueueStatus,
+    Reveal,
     Slot,
 )
 from audits.queues.claiming import Nothing
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 
 def expire(annotator: Annotator) -> None:
-    Slot.objects.filter(holder=annotator).update(leased_until=timezone.now() - timedelta(seconds=1))
+    Slot.objects.filter(holder=annotator).update(leased_until=timezone.now() - timedelta(days=1))
 
 
 def comment(page: str) -> str:
@@ -85,6 +86,18 @@ def test_a_debate_comes_turn_by_turn_and_keeps_the_belief_after_each() -> None:
     given = label.metadata["beliefs"]
     assert [one["belief"][first] for one in given] == [50, 70, 90]
     assert label.active_milliseconds == 3000 and label.comment == "of the first turn"
+
+
+def test_a_corrected_belief_keeps_those_of_the_turns_before() -> None:
+    me = labeller(every_kind(1)["debate"])
+    for share in ("50", "70", "90"):
+        me.send(belief__1=share, belief__2=str(100 - int(share)))
+    label = Label.objects.get()
+    me.get(f"correct/{label.item.key}")
+    changed = {"belief-1": "20", "belief-2": "80", "why": "misread"}
+    me.post(f"correct/{label.item.key}", {**me.hidden(), **changed})
+    given = Label.objects.latest("version").metadata["beliefs"]
+    assert [one["belief"][label.shown_order[0]] for one in given] == [50, 70, 20]
 
 
 def test_beliefs_that_do_not_sum_to_100_are_refused_with_what_was_typed() -> None:
@@ -475,3 +488,48 @@ def test_a_form_that_names_no_item_of_mine_is_not_found() -> None:
     assert me.post("submit", {**fields, "key": "\x00"}).status_code == 404
     assert me.post("submit", {**fields, "comment": "a\x00b"}).status_code == 200
     assert Client().post(f"{me.base}submit", fields).status_code == 302
+
+
+def test_a_sign_of_life_extends_the_lease_until_somebody_else_has_the_item() -> None:
+    me = labeller(queue_of(answers(1)))
+    me.get()
+    fields = me.hidden()
+    expire(me.annotator)
+    assert me.post("beat", fields).status_code == 200
+    assert Slot.objects.get(holder=me.annotator).leased_until > timezone.now()  # type: ignore[operator]
+    lost_to_another(me)
+    assert me.post("beat", fields).status_code == 409
+    saved = me.post("draft", {**fields, "comment": "late"}, Accept="application/json")
+    assert saved.json() == {"held": False}  # type: ignore[attr-defined]
+    assert LabelDraft.objects.get().body["comment"] == "late"
+
+
+def test_a_save_that_arrives_after_the_submit_leaves_no_draft() -> None:
+    me = labeller(queue_of(answers(2)))
+    me.get()
+    fields = {**me.hidden(), "choice": "1", "comment": "typed"}
+    me.post("submit", fields)
+    me.post("draft", {**fields, "sequence": "9" * 18}, Accept="application/json")
+    assert not LabelDraft.objects.exists()
+    me.get()
+    me.post("undo", {})
+    assert "typed" in me.text
+
+
+def test_a_second_serving_of_a_revealed_item_is_marked_as_seen() -> None:
+    queue = queue_of(answers(4), unswapped_share=0.5, batch_items=4)
+    me = labeller(queue)
+    while ENDINGS[Nothing.ALL_DONE].title not in me.text:
+        me.get()
+        if ENDINGS[Nothing.BATCH_FULL].title in me.text:
+            me.post("close-batch", {})
+            me.get()
+        if 'name="fence"' in me.text:
+            me.send(choice="1")
+    seen = [
+        (label.reveal_state, is_early)
+        for label in Label.objects.filter(item__again_of__isnull=False)
+        for is_early in [label.pk <= Reveal.objects.earliest("pk").through_label]
+    ]
+    assert ("after_reveal", False) in seen
+    assert all((state == "sealed") == is_early for state, is_early in seen)

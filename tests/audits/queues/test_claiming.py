@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 def expire(slot: Slot) -> None:
-    Slot.objects.filter(pk=slot.pk).update(leased_until=timezone.now() - timedelta(seconds=1))
+    Slot.objects.filter(pk=slot.pk).update(leased_until=timezone.now() - timedelta(days=1))
 
 
 def skip(annotator: Annotator) -> str:

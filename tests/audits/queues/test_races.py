@@ -10,10 +10,10 @@ from threading import Barrier
 import pytest
 from django.db import transaction
 
-from audits.queue_models import Annotator, Label, Queue, Slot, SlotState
+from audits.queue_models import Annotator, Label, LabelDraft, Queue, Slot, SlotState
 from audits.queues.claiming import Claimed, Nothing, next_item
 from audits.queues.errors import AlreadySubmittedError
-from audits.queues.submitting import submit
+from audits.queues.submitting import save_draft, submit
 from tests.audits.queues.making import annotators, answers, claimed, queue_of, said
 from tests.races import in_own_session, wait_for_blocked_session
 
@@ -117,3 +117,36 @@ def test_one_click_that_arrives_twice_at_once_is_one_label() -> None:
     with pytest.raises(AlreadySubmittedError):
         submit(annotator=person, slot_id=mine.slot.pk, fence=mine.slot.fence, said=said())
     assert Label.objects.count() == 1
+
+
+def test_drafts_that_are_saved_while_a_label_is_submitted_wait_and_never_lock_one_another() -> None:
+    (person,) = annotators(queue_of(answers(1)), 1)
+    mine = claimed(person)
+    save_draft(annotator=person, slot_id=mine.slot.pk, sequence=1, body={"comment": "typed"})
+
+    def save() -> bool:
+        body = {"comment": "typed on"}
+        return save_draft(annotator=person, slot_id=mine.slot.pk, sequence=2, body=body)
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            submit(annotator=person, slot_id=mine.slot.pk, fence=mine.slot.fence, said=said())
+            saving = pool.submit(in_own_session(save))
+            wait_for_blocked_session()
+        assert saving.result(timeout=30) is False
+    assert Label.objects.count() == 1 and not LabelDraft.objects.exists()
+
+
+def test_a_submit_that_meets_a_save_half_done_waits_for_it() -> None:
+    (person,) = annotators(queue_of(answers(1)), 1)
+    mine = claimed(person)
+    send = partial(
+        submit, annotator=person, slot_id=mine.slot.pk, fence=mine.slot.fence, said=said()
+    )
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            save_draft(annotator=person, slot_id=mine.slot.pk, sequence=1, body={"comment": "x"})
+            sending = pool.submit(in_own_session(send))
+            wait_for_blocked_session()
+        assert sending.result(timeout=30).version == 1
+    assert not LabelDraft.objects.exists()

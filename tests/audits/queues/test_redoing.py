@@ -150,3 +150,20 @@ def test_only_the_slot_of_the_person_is_freed() -> None:
     assert Slot.objects.filter(holder=two, state=SlotState.DONE).count() == 2
     assert Slot.objects.filter(state=SlotState.FREE).count() == 2
     assert {label.annotator_id for label in current_labels(queue)} == {two.pk}
+
+
+@pytest.mark.parametrize("reveal", ["batch", "item"])
+def test_who_saw_what_was_hidden_and_labels_again_does_so_after_the_reveal(reveal: str) -> None:
+    queue, person = labelled(1, reveal=reveal)
+    if reveal == "batch":
+        close_batch(annotator=person)
+    void_person(annotator=person, reason=WHY, actor=lead(queue))
+    label_next(person, "incorrect")
+    assert Label.objects.get(version=2).reveal_state == "after_reveal"
+
+
+def test_who_saw_nothing_labels_again_sealed() -> None:
+    queue, person = labelled(1, reveal="batch")
+    void_person(annotator=person, reason=WHY, actor=lead(queue))
+    label_next(person, "incorrect")
+    assert Label.objects.get(version=2).reveal_state == "sealed"

@@ -31,7 +31,7 @@ def hand_in(person: Annotator, mine: claiming.Claimed, what: Said) -> Label:
 
 
 def lose(person: Annotator, mine: claiming.Claimed, other: Annotator) -> None:
-    Slot.objects.filter(pk=mine.slot.pk).update(leased_until=timezone.now() - timedelta(seconds=1))
+    Slot.objects.filter(pk=mine.slot.pk).update(leased_until=timezone.now() - timedelta(days=1))
     assert claimed(other).slot.pk == mine.slot.pk
 
 
