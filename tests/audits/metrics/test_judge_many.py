@@ -12,8 +12,8 @@ from audits.metrics import Figure, Settings
 from audits.metrics.judge_figures import judge_figures, judge_tables
 from audits.metrics.judge_many import kendall_tau_b, kendall_w, many_figures
 from audits.metrics.judgments import JudgmentRow
-from runs.engine.presentation import presentation_orders
 from runs.engine.draws import Draws
+from runs.engine.presentation import presentation_orders
 from tests.audits.metrics.builders import find
 from tests.audits.metrics.judgment_builders import arranged, row, twin
 from tests.audits.metrics.label_builders import label
