@@ -59,6 +59,7 @@ def revealed(secret: ItemSecret, order: Sequence[str]) -> Revealed:
     body = dict(secret.body)
     verdicts = body.pop("verdicts", ())
     gold = body.pop("gold", None)
+    body.pop("names", None)  # Those of models and agents, which stand on their own.
     letters = {one: letter_of(n) for n, one in enumerate(order)}
     return Revealed(
         facts=tuple((_words(key), _said(body[key], letters)) for key in sorted(body)),
@@ -77,7 +78,7 @@ def _said(value: Any, letters: Mapping[str, str]) -> str:
         return ", ".join(f"{letters.get(key, key)}: {_said(value[key], letters)}" for key in value)
     if isinstance(value, list):
         return ", ".join(_said(inner, letters) for inner in value)
-    return "–" if value is None else str(value)
+    return "–" if value in (None, "") else letters.get(str(value), str(value))
 
 
 def _twins(verdicts: Iterable[Any], letters: Mapping[str, str]) -> tuple[TwinCard, ...]:

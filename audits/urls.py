@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from audits import desk_people_views, desk_views, label_pages, label_views, views
+from audits import desk_people_views, desk_views, label_pages, label_views, queue_views, views
 
 app_name = "audits"
 urlpatterns: list[URLPattern] = [
@@ -34,6 +34,13 @@ urlpatterns: list[URLPattern] = [
     path("label/<str:name>/correct/<str:key>", label_pages.correct, name="label_correct"),
     path("label/<str:name>/close-batch", label_pages.close_batch, name="label_close_batch"),
     path("label/<str:name>/revealed", label_pages.opened, name="label_revealed"),
+    path("queues/", queue_views.queues, name="queues"),
+    path("queues/new", queue_views.new, name="queue_new"),
+    path("queues/<str:name>/", queue_views.queue, name="queue"),
+    path("queues/<str:name>/add", queue_views.add, name="queue_add"),
+    path("queues/<str:name>/admit/<str:pseudonym>", queue_views.admit_person, name="queue_admit"),
+    path("queues/<str:name>/pause", queue_views.pause, name="queue_pause"),
+    path("queues/<str:name>/close", queue_views.close, name="queue_close"),
     path("desk/<str:name>/", desk_views.desk, name="desk"),
     path("desk/<str:name>/item/<str:key>", desk_views.item, name="desk_item"),
     path("desk/<str:name>/people", desk_people_views.people, name="desk_people"),

@@ -20,6 +20,7 @@ from audits.queue_models import (
     ItemSecret,
     Queue,
     QueueKind,
+    QueueStatus,
     Slot,
 )
 from audits.queues.errors import QueueDesignError
@@ -235,3 +236,13 @@ def add_annotator(
     annotator.refresh_from_db()
     record(act="annotator.add", workspace=queue.workspace, obj=annotator, actor=actor)
     return annotator
+
+
+@transaction.atomic
+def set_paused(*, queue: Queue, paused: bool, actor: User) -> None:
+    """Pause a queue or open it again; one that was closed stays closed."""
+    status = QueueStatus.PAUSED if paused else QueueStatus.OPEN
+    others = Queue.objects.filter(pk=queue.pk).exclude(status__in=[QueueStatus.CLOSED, status])
+    if others.update(status=status):
+        act = "queue.pause" if paused else "queue.open"
+        record(act=act, workspace=queue.workspace, obj=queue, actor=actor)

@@ -267,6 +267,13 @@ ROUTES: dict[str, Route] = {
         f"audits:desk{page}": Route(only(OWNER, RESEARCHER), arguments=labelling)
         for page in ("", "_people", "_plan")
     },
+    "audits:queues": Route(only(OWNER, RESEARCHER)),
+    "audits:queue_new": Route(only(OWNER, RESEARCHER)),
+    "audits:queue": Route(only(OWNER, RESEARCHER), arguments=labelling),
+    "audits:queue_add": Route(only(OWNER, RESEARCHER, status=302), "POST", labelling),
+    "audits:queue_admit": Route(only(OWNER, RESEARCHER, status=302), "POST", _desk_person),
+    "audits:queue_pause": Route(only(OWNER, RESEARCHER, status=302), "POST", labelling),
+    "audits:queue_close": Route(only(OWNER, RESEARCHER), arguments=labelling),
     "audits:desk_item": Route(only(OWNER, RESEARCHER), arguments=_desk_item),
     "audits:desk_person": Route(only(OWNER, RESEARCHER), arguments=_desk_person),
     "audits:desk_key": Route(only(OWNER), arguments=labelling),

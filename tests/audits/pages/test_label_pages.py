@@ -340,17 +340,21 @@ def test_the_twin_card_tells_a_flip_from_a_failure(
     (item,) = pairs(1)
     orders = (["x", "y"], ["y", "x"])
     secret = {
+        "known": "y",
+        "names": ["of-a-model"],
         "verdicts": [
             {"judge": "j", "order_shown": order, "verdict": verdict, "status": status}
             for order, (verdict, status) in zip(orders, verdicts, strict=True)
-        ]
+        ],
     }
     made = NewItem(item.item_id, item.unit_id, item.question_id, item.shown, secret)
     me = labeller(queue_of([made]))
     me.send(choice="1")
     assert outcome not in me.text
     me.post("close-batch", {})
-    assert outcome in me.text
+    assert outcome in me.text and "of-a-model" not in me.text
+    known = "B" if Label.objects.get().shown_order == ["x", "y"] else "A"
+    assert f"<dt>Known</dt><dd>{known}</dd>" in me.text
     assert ("TIMEOUT" in me.text) == (outcome == "one side failed")
 
 
