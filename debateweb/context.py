@@ -25,6 +25,7 @@ SECTIONS: tuple[tuple[str, str, frozenset[Role]], ...] = (
     ("Questions", "runs:questions", RESULTS),
     ("Protocols", "runs:protocols", RESULTS),
     ("Experiments", "runs:experiments", RESULTS),
+    ("Queues", "audits:queues", MAKERS),
     ("Label", "audits:label_queues", LABELLERS),
     ("Reports", "audits:reports", RESULTS),
     ("Settings", "workspace_settings", MAKERS),
