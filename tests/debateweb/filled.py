@@ -96,7 +96,8 @@ class Filled:
             "agent_id": "a",
             "version_id": self.version.pk,
         }
-        is_of_queue = "/label/" in path or "/desk/" in path  # A queue's name is another one.
+        # A queue's name is another one.
+        is_of_queue = any(part in path for part in ("/label/", "/desk/", "/queues/"))
         if needed <= set(known) and not is_of_queue:
             return {key: known[key] for key in needed}
         return dict(ROUTES[name].arguments(self.workspace))
