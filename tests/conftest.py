@@ -47,8 +47,9 @@ def real_data() -> Path:
 
 def pytest_configure(config: pytest.Config) -> None:
     required()
-    # Slow by design, which protects people and not the passwords of tests.
-    django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    if config.pluginmanager.has_plugin("django"):
+        # The real ones are slow by design, which protects people and not the passwords of tests.
+        django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
