@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,14 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from audits.judging.importing import import_judgments
 from debateweb import api_access
 from debateweb.models import Role, Workspace
 from debateweb.wsgi import application
 from runs.demo import LOG_FILE
+from runs.importers.judged_registry import read_judgments
 from runs.models import Run
+from tests.audits.queues.making import pairs, queue_of
 from tests.audits.reports.experiments import Deaf
 from tests.debateweb.api_people import Program, program
 from tests.runs import factories
@@ -43,6 +47,19 @@ BOUNDED = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
+JUDGMENT = {
+    "item_id": "i1",
+    "question": "Which?",
+    "candidates": [
+        {"candidate_id": "a", "text": "left"},
+        {"candidate_id": "b", "text": "right"},
+    ],
+    "judge": "j",
+    "order": ["a", "b"],
+    "repeat": 1,
+    "verdict": "a",
+    "status": "SUCCEEDED",
+}
 schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", application)
 
 
@@ -56,6 +73,7 @@ def stocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     asking = program(home, Role.OWNER)
     made = factories.finish(factories.experiment(tmp_path, in_workspace=home))
     fill(asking)
+    fill_audits(home, tmp_path)
     signals = (request_started, request_finished)
     for signal in signals:  # A request would close the test's own connection.
         signal.disconnect(close_old_connections)
@@ -63,6 +81,8 @@ def stocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
         "headers": {"Authorization": f"Bearer {asking.token}"},
         "questions": made.question_set.name,
         "debates": "log",
+        "judgments": "judged",
+        "queues": "queue",
         "experiments": made.name,
         "protocols": "test",
         "presets": "du_2023",
@@ -79,6 +99,15 @@ def fill(asking: Program) -> None:
         asking.post("/workspaces/home/models", factories.MODELS),
     ]
     assert [answer.status_code for answer in sent] == [201, 200]
+
+
+def fill_audits(home: Workspace, folder: Path) -> None:
+    path = folder / "judged.jsonl"
+    path.write_text(json.dumps(JUDGMENT) + "\n", encoding="utf-8")
+    import_judgments(
+        workspace=home, name="judged", format_name="jsonl", records=read_judgments(path, "jsonl")
+    )
+    queue_of(pairs(2))
 
 
 @schema.parametrize()
