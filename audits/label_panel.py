@@ -13,8 +13,8 @@ from audits.label_words import ENDINGS, why_shown
 from audits.labelling.design import QueueDesign, read_design
 from audits.queue_models import Annotator, Item, QueueStatus, Serving
 from audits.queues.claiming import Claimed, Nothing, open_batch
+from audits.queues.drafts import draft_of, given_beliefs
 from audits.queues.masking import masked_item
-from audits.queues.submitting import draft_of, given_beliefs
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from audits.label_forms import (
 )
 from audits.label_panel import Before, before, panel
 from audits.queue_models import Annotator, SlotState
-from audits.queues import claiming, notes, submitting
+from audits.queues import claiming, drafts, notes, submitting
 from audits.queues.errors import (
     AlreadySubmittedError,
     LabelError,
@@ -64,7 +64,7 @@ class Sent:
 
     def keep(self, typed: Typed | None = None) -> bool:
         """Save what was typed as a draft. Returns whether the lease still stands."""
-        return submitting.save_draft(
+        return drafts.save_draft(
             annotator=self.shown.annotator,
             slot_id=self.shown.serving.slot_id,
             sequence=self.sequence,
@@ -89,7 +89,7 @@ def _sent(request: WorkspaceRequest, name: str) -> Sent:
     if serving is None:
         raise Http404
     shown = before(annotator, serving)
-    sequence = sequence_in(request.POST, submitting.milliseconds_now())
+    sequence = sequence_in(request.POST, drafts.milliseconds_now())
     return Sent(shown, typed_in(request.POST), sequence)
 
 
@@ -151,7 +151,7 @@ def submit(request: WorkspaceRequest, name: str) -> HttpResponse:
     if said is None:
         return _refused(request, sent, faults)
     if shown.card.asks_beliefs and shown.card.turns_left:
-        is_held = submitting.give_belief(
+        is_held = drafts.give_belief(
             annotator=annotator,
             slot_id=shown.serving.slot_id,
             belief=_belief(sent, said),
@@ -354,7 +354,7 @@ def kept(request: WorkspaceRequest, name: str) -> HttpResponse:
     """After a lost lease: take the item up again, send the text to the lead, or discard it."""
     sent = _sent(request, name)
     annotator, item = sent.shown.annotator, sent.shown.item
-    stored = submitting.draft_of(annotator=annotator, item=item)
+    stored = drafts.draft_of(annotator=annotator, item=item)
     if stored is not None:
         sent = replace(sent, typed=typed_before(stored.body, sent.shown.card))
     way = request.POST.get("way")
@@ -366,7 +366,7 @@ def kept(request: WorkspaceRequest, name: str) -> HttpResponse:
     if way == "remark":
         text = "\n".join((notes.LATE, _label_in_words(sent), sent.typed.comment))
         notes.add_note(annotator=annotator, item=item, kind="flag", text=text)
-    submitting.discard_draft(annotator=annotator, item=item)
+    drafts.discard_draft(annotator=annotator, item=item)
     said = (
         "Sent to the lead as a remark." if way == "remark" else "What you had typed is discarded."
     )

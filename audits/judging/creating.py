@@ -18,6 +18,7 @@ from debateweb.errors import InputError
 from debateweb.models import User, Workspace
 from runs.engine.hashing import digest
 from runs.experiment_file import ArmSpec, BudgetSpec, ExperimentSpec
+from runs.importers.records import QuestionRecord
 from runs.protocols.spec import Protocol
 from runs.services.experiments import create_experiment
 from runs.services.imports import import_questions
@@ -109,7 +110,7 @@ def _refuse_unfit(new: NewJudgeAudit) -> None:
         )
 
 
-def _question(item: AuditItem, design: JudgeDesign):  # type: ignore[no-untyped-def]
+def _question(item: AuditItem, design: JudgeDesign) -> QuestionRecord:
     try:
         return as_question(item, design)
     except ValueError as exc:

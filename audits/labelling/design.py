@@ -12,6 +12,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from runs.engine.hashing import digest
+
 SCHEMA_VERSION: Final = 1
 
 Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
@@ -172,3 +174,16 @@ class QueueDesign(Part):
 def read_design(value: Mapping[str, Any]) -> QueueDesign:
     """Return the design that a JSON object says. Raises pydantic's ValidationError."""
     return QueueDesign.model_validate_json(json.dumps(value))
+
+
+def plain_digest(value: Any) -> str:
+    """Return the hash of a JSON value whose floats stand as their text (S35: no floats)."""
+    return digest(_without_floats(value))
+
+
+def _without_floats(value: Any) -> Any:
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return {key: _without_floats(inner) for key, inner in value.items()}
+    return [_without_floats(inner) for inner in value] if isinstance(value, list) else value

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models.functions import Now
 
 from audits.labelling.design import read_design
-from audits.queue_models import Annotator, Item, Label, Queue, Reveal, Slot, SlotState
-from audits.queues.claiming import closed_at_now, open_batch
+from audits.queue_models import Annotator, Item, Label, Queue, QueueStatus, Reveal, Slot, SlotState
+from audits.queues.claiming import open_batch
 from audits.queues.errors import NotCorrectableError
 from debateweb.audit import record
 from debateweb.models import User
@@ -68,8 +69,14 @@ def close_batch(*, annotator: Annotator) -> Reveal:
 
 @transaction.atomic
 def close_queue(*, queue: Queue, actor: User) -> None:
-    """Close a queue for good and reveal it to its annotators."""
-    closed_at_now(queue)
+    """
+    Close a queue for good, once, and reveal it to its annotators.
+
+    What is held stays with its holders and takes no label any more.
+    """
+    still_open = Queue.objects.filter(pk=queue.pk).exclude(status=QueueStatus.CLOSED)
+    if not still_open.update(status=QueueStatus.CLOSED, closed_at=Now()):
+        return  # Somebody else closed it at this moment.
     Reveal.objects.create(
         queue=queue,
         annotator=None,

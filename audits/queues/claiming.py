@@ -13,7 +13,6 @@ from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
-from django.db.models.functions import Now
 
 from audits.labelling.design import QueueDesign, read_design
 from audits.labelling.orders import order_for, turned
@@ -347,10 +346,3 @@ def take_again(*, annotator: Annotator, item: Item) -> Claimed | None:
                 {"person": annotator.pk, "seconds": design.lease_seconds, "slot": free.pk},
             )
         return _served(person, design, free.pk)
-
-
-def closed_at_now(queue: Queue) -> None:
-    """Mark a queue closed, once; what is held stays with its holders but takes no label."""
-    Queue.objects.filter(pk=queue.pk).exclude(status=QueueStatus.CLOSED).update(
-        status=QueueStatus.CLOSED, closed_at=Now()
-    )

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import Now
 
-from audits.labelling.design import QueueDesign, read_design
+from audits.labelling.design import QueueDesign, plain_digest, read_design
 from audits.labelling.sampling import Drawn, SamplingError, SourceItem, plan
 from audits.queue_models import (
     Annotator,
@@ -81,7 +81,7 @@ def create_queue(*, workspace: Workspace, new: NewQueue, actor: User | None) -> 
         name=new.name,
         kind=new.kind,
         design=design,
-        design_hash=digest(_hashable(design)),
+        design_hash=plain_digest(design),
         source=dict(new.source),
         seed=new.seed,
         size=len(drawn),
@@ -118,17 +118,6 @@ def planned(new: NewQueue) -> tuple[Drawn, ...]:
     if not drawn:
         raise QueueDesignError("nothing would be in this queue: the source has no such items")
     return drawn
-
-
-def _hashable(value: Any) -> Any:
-    """Replace floats by their text: canonical JSON of hashes holds none (S35)."""
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, dict):
-        return {key: _hashable(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_hashable(inner) for inner in value]
-    return value
 
 
 def _store_items(queue: Queue, new: NewQueue, drawn: Sequence[Drawn]) -> list[Item]:
@@ -169,7 +158,7 @@ def _item(queue: Queue, design: QueueDesign, new: NewItem, drawn: Drawn, positio
         key=secrets.token_hex(12),
         item_id=new.item_id,
         shown=dict(new.shown),
-        content_hash=digest(_hashable(dict(new.shown))),
+        content_hash=plain_digest(dict(new.shown)),
         question_id=new.question_id,
         stratum=new.stratum,
         weight=drawn.weight,

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 from django.db.models import QuerySet
 
 from audits.judgment_models import JudgedItem, Judgment, JudgmentSet
-from audits.labelling.design import Part, QueueDesign
+from audits.labelling.design import Part, QueueDesign, plain_digest
 from audits.labelling.giveaways import giveaways
 from audits.queue_models import QueueKind
 from audits.queues.creating import NewItem
@@ -60,16 +60,7 @@ def source_items(
 
 def state_hash(items: Iterable[NewItem]) -> str:
     """Return the hash of what a source gave: another after anything of it changed."""
-    return digest([[item.item_id, digest(_plain(item.shown))] for item in items])
-
-
-def _plain(value: Any) -> Any:
-    """Replace floats by their text: canonical JSON of hashes holds none (S35)."""
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list) else value
+    return digest([[item.item_id, plain_digest(item.shown)] for item in items])
 
 
 def _counted(item: NewItem) -> NewItem:

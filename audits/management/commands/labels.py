@@ -9,12 +9,12 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from audits.judging.importing import import_labels
-from audits.management.commands.report import write_whole
 from audits.rows.labels import label_records_of, task_records_of
 from debateweb.access import command_workspace
 from debateweb.errors import InputError
 from debateweb.management.actions import Actions
 from debateweb.management.base import Command as DebatewebCommand
+from debateweb.management.files import write_whole
 from runs.importers.beside import open_files
 from runs.importers.faults import ImportFaults
 from runs.importers.judged_registry import (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from audits.services import collect
 from debateweb.access import command_workspace
 from debateweb.errors import InputError, NegativeAnswer
 from debateweb.management.base import Command as DebatewebCommand
+from debateweb.management.files import write_whole
 from debateweb.trail import trail_head
 
 WRITERS = {"json": report_bytes, "csv": table_bytes}
@@ -177,34 +176,3 @@ def _headline(figures: list[dict[str, Any]]) -> str:
     if told is not None:
         return f"{told['metric']} {told['value']:.4f} on {told['n_questions']} questions"
     return f"{named[0]['metric']} null ({named[0]['reason']})" if named else "no accuracy"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """
-    Replace a file in one step, so that nobody ever reads half of it. Raises InputError.
-
-    A link keeps pointing at what it names; a device or a pipe is written to and not replaced.
-    """
-    path = path.resolve()
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)
-            return
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".report.")
-    except OSError as exc:
-        raise InputError(f"-o: {path}: {exc.strerror}") from exc
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        Path(draft).chmod(0o666 & ~_umask())
-        Path(draft).replace(path)
-    except OSError as exc:
-        Path(draft).unlink(missing_ok=True)
-        raise InputError(f"-o: {path}: {exc.strerror}") from exc
-
-
-def _umask() -> int:
-    """Return the mask of new files, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from audits.queue_models import Item
+from audits.queue_models import Item, Reveal
 from audits.queues import claiming
 from audits.queues.admission import admit_if_calibrated, calibration_of
 from audits.queues.batches import close_batch, close_queue, revealed_items
 from audits.queues.claiming import Nothing, next_item
 from audits.queues.errors import NotCorrectableError
 from audits.queues.submitting import undo_last
-from debateweb.models import Role
+from debateweb.models import AuditEvent, Role
 from tests.audits.queues.making import annotators, answers, claimed, home, label_next, queue_of
 from tests.debateweb.people import member
 
@@ -68,3 +68,12 @@ def test_the_calibration_round_comes_first_and_decides_who_is_admitted() -> None
     assert admit_if_calibrated(good) and not admit_if_calibrated(bad)
     assert label_next(good).item.phase == "main"
     assert next_item(bad) == Nothing.NOT_ADMITTED
+
+
+def test_a_queue_that_two_close_is_closed_and_revealed_once() -> None:
+    queue = queue_of(answers(1))
+    lead = member(home(), Role.RESEARCHER)
+    close_queue(queue=queue, actor=lead)
+    close_queue(queue=queue, actor=lead)
+    assert Reveal.objects.filter(queue=queue).count() == 1
+    assert AuditEvent.objects.filter(act="queue.close").count() == 1

@@ -12,8 +12,9 @@ from django.db import transaction
 
 from audits.queue_models import Annotator, Label, LabelDraft, Queue, Slot, SlotState
 from audits.queues.claiming import Claimed, Nothing, next_item
+from audits.queues.drafts import save_draft
 from audits.queues.errors import AlreadySubmittedError
-from audits.queues.submitting import save_draft, submit
+from audits.queues.submitting import submit
 from tests.audits.queues.making import annotators, answers, claimed, queue_of, said
 from tests.races import in_own_session, wait_for_blocked_session
 

@@ -13,6 +13,7 @@ from hypothesis.extra.django import TestCase
 
 from audits.queue_models import Annotator, Label, LabelDraft, Queue, QueueStatus, Slot, SlotState
 from audits.queues import batches, claiming
+from audits.queues.drafts import draft_of, save_draft
 from audits.queues.errors import (
     AlreadySubmittedError,
     LabelError,
@@ -20,7 +21,7 @@ from audits.queues.errors import (
     NotCorrectableError,
     QueueNotOpenError,
 )
-from audits.queues.submitting import Said, correct, draft_of, save_draft, submit, undo_last
+from audits.queues.submitting import Said, correct, submit, undo_last
 from tests.audits.queues.making import annotators, answers, claimed, label_next, queue_of, said
 
 pytestmark = pytest.mark.django_db
