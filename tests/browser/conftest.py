@@ -1,7 +1,7 @@
 """
 Real Chromium against a live server: nothing but loopback is reachable, and pages are looked at.
 
-Screenshots go to the folder that ``DEBATEWEB_SCREENSHOTS`` names, by default ``var/screenshots``.
+Screenshots go to the folder that ``DEBATEWEB_SCREENSHOTS`` names, by default ``screenshots``.
 """
 
 from __future__ import annotations
@@ -141,6 +141,6 @@ def until(page: Page, condition: str, timeout_seconds: float = PATIENCE_SECONDS)
 
 
 def screenshot(page: Page, name: str) -> None:
-    folder = Path(os.environ.get("DEBATEWEB_SCREENSHOTS", PROJECT / "var" / "screenshots"))
+    folder = Path(os.environ.get("DEBATEWEB_SCREENSHOTS", PROJECT / "screenshots"))
     folder.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=folder / f"{name}.png", full_page=True)
